@@ -1,0 +1,46 @@
+/* One rule for which backend a call belongs to and which dtype its operands take; see promote.c. */
+#ifndef ATI_PROMOTE_H
+#define ATI_PROMOTE_H
+
+#include "anytensor/backend.h"
+
+#define ATI_MAX_OPERANDS 4
+
+typedef enum ati_role {
+    ATI_DATA,
+    ATI_MAYBE, /* data that may be nil */
+    ATI_INDEX,
+    ATI_MASK,
+    ATI_VALUE, /* goes to the backend, keeps its dtype, may stay a scalar or nil */
+    ATI_LIKE   /* decides the backend only */
+} ati_role;
+
+typedef enum ati_rule { ATI_KEEP, ATI_FLOAT, ATI_WIDEN, ATI_FREE } ati_rule;
+
+/* What promotion has to know of an op; stamped from the table in src/ops/table.c. */
+typedef struct ati_op {
+    const char *name;
+    ati_rule rule;
+    int operands;
+    ati_role role[ATI_MAX_OPERANDS];
+    const char *argument[ATI_MAX_OPERANDS];
+} ati_op;
+
+/* Chooses the backend of a call, brings all operands to it, and checks and promotes them by role, in place.
+ * Conversions belong to f. Returns the backend, or NULL once the context has failed. */
+const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operand);
+
+/* The same for a list of data operands of one op argument, in place. */
+const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);
+
+/* Records an error in a frame; the outermost named operation above it, or else op, speaks. */
+void ati_fail(at_frame *f, const char *op, at_status status, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The status of a slot call: AT_OK hands `out` to the frame; anything else fails the frame. */
+at_array ati_result(at_frame *f, const char *op, at_status status, at_array out);
+
+/* Puts the op's name on an error that has none. */
+void ati_blame(at_frame *f, const char *op);
+
+#endif

@@ -1,0 +1,180 @@
+/* Checks that a kind of op makes once per call, before any work: ranks, lengths, sizes, default dtypes.
+ * Messages name the argument, what was expected and what was found. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/dim.h"
+#include "core/dtype.h"
+#include "core/promote.h"
+#include "ops/formula.h"
+
+/* "(3, n, 2)" for messages; symbols are shown as n. */
+static const char *show(char *place, size_t room, const at_shape *s)
+{
+    size_t at = 0;
+    at += (size_t)snprintf(place, room, "(");
+    for (int k = 0; k < s->ndim && at < room; k++) {
+        const char *sep = k + 1 < s->ndim ? ", " : s->ndim == 1 ? "," : "";
+        if (at_is_nil(s->dim[k].sym))
+            at += (size_t)snprintf(place + at, room - at, "%" PRId64 "%s", s->dim[k].n, sep);
+        else
+            at += (size_t)snprintf(place + at, room - at, "n%s", sep);
+    }
+    if (at < room)
+        snprintf(place + at, room - at, ")");
+    return place;
+}
+
+bool ati_check_size(at_frame *f, const char *name, at_dim size)
+{
+    if (at_is_nil(size.sym) && size.n < 0 && size.n != INT64_MIN)
+        ati_fail(f, NULL, AT_EVALUE, "argument '%s': expected a size >= 0, found %" PRId64, name,
+                 size.n);
+    return !at_failed(f);
+}
+
+/* A vector of ids or lengths. */
+static bool check_vector(at_frame *f, const char *name, at_array v, at_shape *shape)
+{
+    char text[120];
+    if (at_shape_of(f, v, shape) == AT_OK && shape->ndim != 1)
+        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected shape (length,), found %s", name,
+                 show(text, sizeof text, shape));
+    return !at_failed(f);
+}
+
+bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids, at_dim n)
+{
+    char xs[120], is[120];
+    at_shape x_shape, ids_shape;
+    if (!ati_check_size(f, "num_segments", n) || !check_vector(f, "segment_ids", ids, &ids_shape))
+        return false;
+    if (data == NULL)
+        return true;
+    if (at_shape_of(f, x, &x_shape) != AT_OK)
+        return false;
+    if (x_shape.ndim == 0)
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument '%s': expected one row per segment id, shape %s, found a 0-d array", data,
+                 show(is, sizeof is, &ids_shape));
+    else if (!ati_dim_equal(f, x_shape.dim[0], ids_shape.dim[0]))
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'segment_ids': expected one id per row of '%s' of shape %s, found shape %s",
+                 data, show(xs, sizeof xs, &x_shape), show(is, sizeof is, &ids_shape));
+    return !at_failed(f);
+}
+
+bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
+{
+    at_shape shape;
+    if (!ati_check_size(f, "total_length", total) ||
+        !check_vector(f, "partitions", partitions, &shape))
+        return false;
+    const at_backend *be = partitions.be;
+    if (be->peek == NULL || !at_is_nil(total.sym))
+        return true;
+    int64_t sum = 0, least = 0;
+    bool known = false;
+    at_status status = be->peek(f->cx, partitions, &sum, &least, &known);
+    if (status != AT_OK)
+        at_error(f->cx, status, "the partitions cannot be read");
+    else if (known && least < 0)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'partitions': expected lengths >= 0, found %" PRId64,
+                 least);
+    else if (known && sum != total.n)
+        ati_fail(f, NULL, AT_EVALUE,
+                 "argument 'total_length': expected %" PRId64
+                 ", the sum of the partitions, found %" PRId64,
+                 sum, total.n);
+    return !at_failed(f);
+}
+
+/* The dtype of a value that has none asked for: a scalar takes the default of its kind. */
+static at_dtype dtype_of_value(at_frame *f, const at_backend *be, at_array a)
+{
+    at_dtype t;
+    if (at_dtype_of(f, a, &t) != AT_OK || !(a.be->traits & AT_WEAK) || t == AT_BOOL)
+        return t;
+    return be->default_dtype(be, t == AT_INT64 ? 'i' : 'f');
+}
+
+bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
+{
+    at_dtype t;
+    if (at_is_nil(repeats))
+        ati_fail(f, NULL, AT_EARG, "argument 'repeats' is missing");
+    else if (at_dtype_of(f, repeats, &t) == AT_OK && !ati_is_integer(t))
+        ati_fail(f, NULL, AT_EDTYPE, "argument 'repeats': expected integers, found %s",
+                 at_dtype_name(t));
+    if (!at_failed(f) && repeats.be == &at_weak && ((const at_scalar *)repeats.p)->i < 0)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'repeats': expected counts >= 0, found %" PRId64,
+                 ((const at_scalar *)repeats.p)->i);
+    return !at_failed(f) && ati_check_size(f, "total_repeat_length", total);
+}
+
+bool ati_settle_scan(at_frame *f, at_array x, int *axis)
+{
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) != AT_OK)
+        return false;
+    if (shape.ndim == 0)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'x': expected rank >= 1, found a 0-d array");
+    else if (*axis == AT_NO_AXIS && shape.ndim > 1)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'axis': expected an axis for rank %d, found None",
+                 shape.ndim);
+    else if (*axis == AT_NO_AXIS)
+        *axis = 0;
+    return !at_failed(f);
+}
+
+static bool check_fits(at_frame *f, at_array fill, at_dtype dtype)
+{
+    const at_scalar *s = fill.be == &at_weak ? fill.p : NULL;
+    if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(dtype) && !ati_int_fits(dtype, s))
+        ati_fail(f, NULL, AT_EOVERFLOW,
+                 "argument 'fill_value': the Python integer %.17g is out of bounds for %s", s->d,
+                 at_dtype_name(dtype));
+    return !at_failed(f);
+}
+
+bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, at_array fill,
+                     at_array like, at_dtype *dtype)
+{
+    for (int k = 0; k < shape->ndim; k++)
+        if (!ati_check_size(f, "shape", shape->dim[k]))
+            return false;
+    if (at_is_nil(fill))
+        ati_fail(f, NULL, AT_EARG, "argument 'fill_value' is missing");
+    else if (*dtype == AT_NODTYPE)
+        *dtype = dtype_of_value(f, be, at_is_nil(like) ? fill : like);
+    if (*dtype == AT_OTHER)
+        ati_fail(f, NULL, AT_EDTYPE,
+                 "argument 'dtype': expected a bool, integer or floating dtype, found %s's own",
+                 be->name);
+    return !at_failed(f) && check_fits(f, fill, *dtype);
+}
+
+bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_array *stop,
+                       at_array *step, at_dtype *dtype)
+{
+    if (at_is_nil(*step))
+        *step = ati_one;
+    if (at_is_nil(*stop)) {
+        *stop = *start;
+        *start = ati_zero;
+    }
+    const at_array bounds[] = {*start, *stop, *step};
+    for (int i = 0; i < 3; i++)
+        if (at_is_nil(bounds[i]))
+            ati_fail(f, NULL, AT_EARG, "argument 'start' is missing");
+    if (at_failed(f))
+        return false;
+    if (step->be == &at_weak && ((const at_scalar *)step->p)->d == 0)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'step': expected a step that is not 0, found 0");
+    bool floating = false;
+    for (int i = 0; i < 3; i++)
+        floating = ati_is_float(dtype_of_value(f, be, bounds[i])) || floating;
+    if (*dtype == AT_NODTYPE)
+        *dtype = be->default_dtype(be, floating ? 'f' : 'i');
+    return !at_failed(f);
+}

@@ -1,0 +1,88 @@
+/* Partitions: segments given by the lengths of consecutive runs.
+ *
+ * The ids of the runs come from two running sums: the first gives where each run ends; counting the ends
+ * at each position and summing again gives how many runs are over, which is the id. Nothing depends on the
+ * values but values, so it passes every compiler, and what lies behind the last end gets id N by itself. */
+#include "core/promote.h"
+#include "ops/formula.h"
+
+at_array ati_partition_ids(at_frame *f, at_array partitions, at_dim total_length)
+{
+    at_array ends = at_cumsum(f, partitions, 0);
+    at_array slots = ati_spent(f, at_slot_ids(f, ends, total_length), ends);
+    at_array ended = at_slot_count(f, slots, at_dim_plus(f, total_length, 1));
+    at_array over = ati_spent(f, at_cumsum(f, ended, 0), ended);
+    at_drop(f, slots);
+    return at_head(f, over, total_length);
+}
+
+static at_dim length(at_frame *f, at_array x)
+{
+    at_shape shape;
+    return at_shape_of(f, x, &shape) == AT_OK && shape.ndim > 0 ? shape.dim[0] : AT_DIM(0);
+}
+
+at_array ati_partition_sum(at_frame *f, at_array x, at_array partitions, at_dim total_length)
+{
+    at_array ids = ati_partition_ids(f, partitions, total_length);
+    return at_segment_sum(f, x, ids, length(f, partitions), true);
+}
+
+at_array ati_partition_min(at_frame *f, at_array x, at_array partitions, at_dim total_length)
+{
+    at_array ids = ati_partition_ids(f, partitions, total_length);
+    return at_segment_min(f, x, ids, length(f, partitions), true);
+}
+
+at_array ati_partition_max(at_frame *f, at_array x, at_array partitions, at_dim total_length)
+{
+    at_array ids = ati_partition_ids(f, partitions, total_length);
+    return at_segment_max(f, x, ids, length(f, partitions), true);
+}
+
+at_array ati_partition_softmax(at_frame *f, at_array logits, at_array partitions,
+                               at_dim total_length)
+{
+    at_array ids = ati_partition_ids(f, partitions, total_length);
+    return at_segment_softmax(f, logits, ids, length(f, partitions), true);
+}
+
+/* --- repeat: the same ids, used as indices ---------------------------------------------------------- */
+
+/* One count per element: scalars are spread out, vectors must fit. */
+static at_array counts_of(at_frame *f, at_array repeats, at_dim n, at_array like)
+{
+    at_shape shape;
+    if (at_shape_of(f, repeats, &shape) != AT_OK || shape.ndim == 1)
+        return repeats;
+    if (shape.ndim > 1) {
+        ati_fail(f, NULL, AT_ESHAPE, "argument 'repeats': expected rank 0 or 1, found rank %d",
+                 shape.ndim);
+        return AT_NIL;
+    }
+    at_shape row = {.ndim = 1};
+    row.dim[0] = n;
+    return at_full(f, &row, repeats, like.be->default_dtype(like.be, 'i'), like);
+}
+
+at_array ati_repeat(at_frame *f, at_array x, at_array repeats, at_dim total_repeat_length, int axis)
+{
+    if (at_is_nil(total_repeat_length.sym) && total_repeat_length.n == INT64_MIN)
+        return at_repeat_each(f, x, repeats, axis);
+    if (axis != AT_NO_AXIS) {
+        ati_fail(f, NULL, AT_EUNSUPPORTED, "total_repeat_length needs axis=None");
+        return AT_NIL;
+    }
+    at_shape flat = {.ndim = 1};
+    flat.dim[0] = AT_DIM(-1);
+    at_array row = at_reshape(f, x, &flat);
+    at_dim n = length(f, row);
+    if (at_is_nil(n.sym) && n.n == 0)
+        return row; /* there is no last element to repeat */
+    at_array counts = counts_of(f, repeats, n, x);
+    at_array ids = ati_partition_ids(f, counts, total_repeat_length);
+    at_scalar place;
+    at_array last = ati_size_operand(&place, at_dim_plus(f, n, -1));
+    at_array index = at_minimum(f, ids, last);
+    return at_spread(f, row, index);
+}

@@ -1,0 +1,247 @@
+/* Segment composites, as formulas over slots.
+ *
+ * Ids are cleaned once: a dropped id reads exactly n, of n + 1 slots, on every backend, so that rows with a
+ * bad id meet only each other, and the last slot is cut off at the end. What a dropped row holds (inf,
+ * NaN) cannot reach a value; where a derivative may be taken it is zeroed first, since 0 * inf in a
+ * derivative is NaN. */
+#include "core/dtype.h"
+#include "ops/formula.h"
+
+typedef struct slots {
+    at_array ids;  /* cleaned, in [0, n] */
+    at_dim n;      /* segments */
+    at_dim count;  /* n + 1 */
+    int ndim;      /* rank of the data */
+    at_dtype type; /* dtype of the data, and so of the result */
+} slots;
+
+static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
+{
+    slots s = {.n = n};
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) == AT_OK)
+        s.ndim = shape.ndim;
+    at_dtype_of(f, x, &s.type);
+    s.ids = at_slot_ids(f, ids, n);
+    s.count = at_dim_plus(f, n, 1);
+    return s;
+}
+
+/* Half types are added in float32. */
+static at_array wide(at_frame *f, at_array x, at_dtype type)
+{
+    return ati_is_half(type) ? at_astype(f, x, AT_FLOAT32) : x;
+}
+
+static at_array zero_dropped(at_frame *f, at_array x, const slots *s)
+{
+    at_array kept = at_slot_kept(f, s->ids, s->n);
+    at_array mask = ati_against(f, kept, s->ndim);
+    return at_where(f, mask, x, ati_zero);
+}
+
+/* The data as the nonlinear formulas need it: wide, and harmless to a derivative. */
+static at_array prepared(at_frame *f, at_array x, const slots *s)
+{
+    x = wide(f, x, s->type);
+    return ati_tracked(f, x) ? zero_dropped(f, x, s) : x;
+}
+
+/* How many rows each slot holds, in the dtype of x, seen against its rows; at least 1. */
+static at_array divisor(at_frame *f, const slots *s, at_dtype type)
+{
+    at_array rows = at_slot_count(f, s->ids, s->count);
+    at_array least = ati_spent(f, at_maximum(f, rows, ati_one), rows);
+    at_array as = ati_spent(f, at_astype(f, least, type), least);
+    return ati_against(f, as, s->ndim);
+}
+
+static at_dtype wide_type(const slots *s) { return ati_is_half(s->type) ? AT_FLOAT32 : s->type; }
+
+static at_array mean_of(at_frame *f, at_array x, at_array rows, const slots *s)
+{
+    at_array sum = at_slot_sum(f, x, s->ids, s->count);
+    return ati_spent(f, at_div(f, sum, rows), sum);
+}
+
+/* Slots to segments: the last one goes, the dtype comes back. */
+static at_array finish(at_frame *f, at_array y, const slots *s)
+{
+    return at_astype(f, at_head(f, y, s->n), s->type);
+}
+
+/* --- sum, count, mean, variance -------------------------------------------------------------------- */
+
+at_array ati_segment_sum(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                         bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    if (at_failed(f))
+        return AT_NIL;
+    if (s.type == AT_BOOL) {
+        s.type = x.be->default_dtype(x.be, 'i');
+        x = at_astype(f, x, s.type);
+    }
+    if (!(x.be->traits & AT_WIDE_SUMS))
+        x = wide(f, x, s.type);
+    at_array sum = at_slot_sum(f, x, s.ids, s.count);
+    return finish(f, sum, &s);
+}
+
+at_array ati_segment_count(at_frame *f, at_array segment_ids, at_dim num_segments, bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, segment_ids, segment_ids, num_segments);
+    if (at_failed(f))
+        return AT_NIL;
+    at_array rows = at_slot_count(f, s.ids, s.count);
+    s.type = segment_ids.be->default_dtype(segment_ids.be, 'f');
+    return finish(f, rows, &s);
+}
+
+at_array ati_segment_mean(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                          bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    x = wide(f, x, s.type);
+    at_array rows = divisor(f, &s, wide_type(&s));
+    at_array mean = ati_spent(f, mean_of(f, x, rows, &s), rows);
+    return finish(f, mean, &s);
+}
+
+at_array ati_segment_variance(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                              bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    x = prepared(f, x, &s);
+    at_array rows = divisor(f, &s, wide_type(&s));
+    at_array mean = mean_of(f, x, rows, &s);
+    at_array own = ati_spent(f, at_spread(f, mean, s.ids), mean);
+    at_array off = ati_spent(f, at_sub(f, x, own), own);
+    at_array square = ati_spent(f, at_mul(f, off, off), off);
+    at_array variance = ati_spent(f, mean_of(f, square, rows, &s), square);
+    return finish(f, variance, &s);
+}
+
+/* --- min and max ----------------------------------------------------------------------------------- */
+
+typedef at_array fold(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
+
+/* The same extremes with a derivative: each segment's is shared equally by the rows that reach it.
+ *
+ * mean is the mean of those rows, computed so that its derivative is the share; its value may be off by
+ * a rounding, so where it is finite only its derivative is added, to the exact value. An infinite extreme
+ * is its own exact mean. Slots that no row reaches (empty, or NaN) keep their value and pass nothing on. */
+static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
+{
+    at_array own = at_spread(f, peak, s->ids);
+    at_array tie = ati_spent(f, at_equal(f, at_stop_gradient(f, x), own), own);
+    at_array ones = at_astype(f, tie, wide_type(s));
+    at_array ties = ati_spent(f, at_slot_sum(f, ones, s->ids, s->count), ones);
+    at_array divide = at_maximum(f, ties, ati_one);
+    at_array spread = ati_spent(f, at_spread(f, divide, s->ids), divide);
+    at_array rows = ati_spent(f, at_where(f, tie, x, ati_zero), tie);
+    at_array share = ati_spent(f, at_div(f, rows, spread), spread);
+    at_array mean = ati_spent(f, at_slot_sum(f, share, s->ids, s->count), share);
+    at_array slope = at_sub(f, mean, at_stop_gradient(f, mean));
+    at_array exact = ati_spent(f, at_add(f, peak, slope), slope);
+    at_array some = at_where(f, at_is_finite(f, peak), exact, mean);
+    return at_where(f, at_equal(f, ties, ati_zero), peak, some);
+}
+
+/* Extremes per slot, the cut-off one included, in the dtype that finish() expects to cast from. */
+static at_array extreme(at_frame *f, fold *op, at_array x, slots *s)
+{
+    if (s->type == AT_BOOL)
+        return op(f, at_astype(f, x, AT_UINT8), s->ids, s->count);
+    if (!ati_is_float(s->type) || !ati_tracked(f, x))
+        return op(f, x, s->ids, s->count);
+    x = wide(f, x, s->type);
+    at_array peak = op(f, at_stop_gradient(f, x), s->ids, s->count);
+    return shared(f, x, peak, s);
+}
+
+at_array ati_segment_max(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                         bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    at_array peak = extreme(f, at_slot_max, x, &s);
+    return finish(f, peak, &s);
+}
+
+at_array ati_segment_min(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                         bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    at_array peak = extreme(f, at_slot_min, x, &s);
+    return finish(f, peak, &s);
+}
+
+/* Occupancy is counted, never read off the values: an occupied slot may hold the identity. */
+static at_array or_constant(at_frame *f, fold *op, at_array x, slots s, at_array constant)
+{
+    at_array peak = extreme(f, op, x, &s);
+    at_array y = finish(f, peak, &s);
+    at_array rows = at_slot_count(f, s.ids, s.count);
+    at_array empty = at_equal(f, at_head(f, rows, s.n), ati_zero);
+    at_array mask = ati_against(f, empty, s.ndim);
+    at_array value = ati_value_as(f, constant, s.type, x);
+    return at_where(f, mask, value, y);
+}
+
+at_array ati_segment_min_or_constant(at_frame *f, at_array x, at_array segment_ids,
+                                     at_dim num_segments, at_array constant, bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    return or_constant(f, at_slot_min, x, s, constant);
+}
+
+at_array ati_segment_max_or_constant(at_frame *f, at_array x, at_array segment_ids,
+                                     at_dim num_segments, at_array constant, bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    return or_constant(f, at_slot_max, x, s, constant);
+}
+
+/* --- softmax and normalize ------------------------------------------------------------------------- */
+
+at_array ati_segment_softmax(at_frame *f, at_array logits, at_array segment_ids,
+                             at_dim num_segments, bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, logits, segment_ids, num_segments);
+    at_array x = prepared(f, logits, &s);
+    at_array top = at_slot_max(f, at_stop_gradient(f, x), s.ids, s.count); /* cancels: no slope */
+    at_array own = ati_spent(f, at_spread(f, top, s.ids), top);
+    at_array off = ati_spent(f, at_sub(f, x, own), own);
+    at_array e = ati_spent(f, at_exp(f, off), off);
+    at_array sum = at_slot_sum(f, e, s.ids, s.count);
+    at_array total = ati_spent(f, at_spread(f, sum, s.ids), sum);
+    at_array y = ati_spent(f, at_div(f, e, total), total);
+    y = ati_spent(f, zero_dropped(f, y, &s), y);
+    return at_astype(f, y, s.type);
+}
+
+at_array ati_segment_normalize(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted)
+{
+    (void)sorted;
+    slots s = slots_of(f, x, segment_ids, num_segments);
+    x = prepared(f, x, &s);
+    at_array sum = at_slot_sum(f, x, s.ids, s.count);
+    at_array none = at_equal(f, sum, ati_zero);
+    at_array safe = ati_spent(f, at_where(f, none, ati_one, sum), sum);
+    at_array total = ati_spent(f, at_spread(f, safe, s.ids), safe);
+    at_array y = ati_spent(f, at_div(f, x, total), total);
+    at_array own = ati_spent(f, at_spread(f, none, s.ids), none);
+    y = ati_spent(f, at_where(f, own, ati_zero, y), own);
+    y = ati_spent(f, zero_dropped(f, y, &s), y);
+    return at_astype(f, y, s.type);
+}
