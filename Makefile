@@ -1,0 +1,136 @@
+# Front door: make demo | test | lint | format | bench | clean
+# Needs Python 3.10+ with venv, and gcc. CMake, ninja and the rest come from PyPI into virtual environments here.
+PYTHON   ?= python3
+BACKENDS ?= numpy
+JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
+# Processes for pytest: each may compile with torch, which takes about 1 GB.
+TEST_JOBS ?= $(shell n=$(JOBS); [ $$n -gt 8 ] && n=8; echo $$n)
+
+TORCH     := torch==2.13.0
+REFERENCE := anytensor==1.1.0
+VENV      := .venv
+NUMPY     := .venv-numpy
+REF       := .venv-reference
+PIP       := -m pip --disable-pip-version-check install --quiet
+BIN       := $(CURDIR)/$(VENV)/bin
+
+export PATH := $(BIN):$(PATH)
+SOURCES := CMakeLists.txt pyproject.toml README.md $(shell find src include python tools -type f \
+             -not -path '*/__pycache__/*' -not -name 'README.md' 2>/dev/null)
+C_FILES  = $(shell find src include tests fuzz examples bench -name '*.[ch]' 2>/dev/null)
+
+.PHONY: help demo test lint format bench clean c-tests c-asan c-valgrind py-tests numpy-tests
+help:
+	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
+	@echo "make test                  C tests (plain, sanitizers, valgrind), Python tests"
+	@echo "make lint | format         check | apply the formatters; folder and frame rules; generated files"
+	@echo "make bench                 speed against the reference, in ratios"
+	@echo "make clean                 remove build/, keep the virtual environments"
+
+# ---- virtual environments; a stamp says that a step is done
+$(VENV)/.made:
+	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.backends-all: $(VENV)/.made
+	@echo "installing torch, jax and tensorflow-cpu"
+	@$(BIN)/python $(PIP) $(TORCH) numpy
+	@$(BIN)/python $(PIP) jax jaxlib tensorflow-cpu
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.made
+	@echo "installing what the tests need"
+	@$(BIN)/python $(PIP) $(TORCH) numpy
+	@$(BIN)/python $(PIP) array-api-compat einops jaxtyping $(shell $(PYTHON) tools/dev_requirements.py)
+	@touch $@
+
+# ---- demo: `pip install .` fetches its own build tools
+ifeq ($(BACKENDS),all)
+demo: $(VENV)/.backends-all
+endif
+demo: $(VENV)/.installed
+	@$(BIN)/python examples/karate.py
+
+$(VENV)/.installed: $(SOURCES) | $(VENV)/.made
+	@echo "building anytensor"
+	@$(BIN)/python $(PIP) .
+	@touch $@
+
+# ---- test: the summary lines of ctest and pytest come last
+test: c-tests c-asan c-valgrind numpy-tests py-tests
+	@cat build/summary.c-tests build/summary.c-asan build/summary.c-valgrind
+	@echo "NumPy alone: $$(tail -n 1 build/numpy-tests.log)"
+	@tail -n 1 build/py-tests.log
+
+# $(1) folder and name, $(2) CMake options
+define ctest
+	@echo "== $(1)"
+	@$(BIN)/cmake -S . -B build/$(1) -G Ninja -DCMAKE_BUILD_TYPE=Debug -DANYTENSOR_TESTS=ON \
+	    -DANYTENSOR_WERROR=ON $(2) >build/$(1).log || { cat build/$(1).log; exit 1; }
+	@$(BIN)/cmake --build build/$(1) >>build/$(1).log || { cat build/$(1).log; exit 1; }
+	@$(BIN)/ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j $(JOBS) >build/$(1).log 2>&1; \
+	    code=$$?; cat build/$(1).log; \
+	    echo "$(1): $$(grep 'tests passed' build/$(1).log)" >build/summary.$(1); exit $$code
+endef
+
+build:
+	@mkdir -p build
+c-tests: $(VENV)/.dev | build
+	$(call ctest,$@)
+c-asan: $(VENV)/.dev | build
+	$(call ctest,$@,-DANYTENSOR_SANITIZE=ON)
+ifneq ($(shell command -v valgrind 2>/dev/null),)
+c-valgrind: $(VENV)/.dev | build
+	$(call ctest,$@,"-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes")
+else
+c-valgrind: | build
+	@echo "c-valgrind: valgrind is not installed, left out" | tee build/summary.$@
+endif
+
+# One wheel serves both environments; build/wheel-tree makes a second build incremental.
+build/wheel: $(SOURCES) $(VENV)/.dev | build
+	@echo "== wheel"
+	@rm -rf $@
+	@$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation \
+	    --config-settings=build-dir=build/wheel-tree --config-settings=cmake.define.ANYTENSOR_WERROR=ON -w $@ . || { rm -rf $@; exit 1; }
+	@$(BIN)/python $(PIP) --force-reinstall --no-deps $@/*.whl
+	@touch $@ $(VENV)/.installed
+
+$(NUMPY)/.installed: build/wheel
+	@test -x $(NUMPY)/bin/python || $(PYTHON) -m venv $(NUMPY)
+	@$(NUMPY)/bin/python $(PIP) numpy pytest pytest-xdist hypothesis build/wheel/*.whl
+	@$(NUMPY)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
+	@touch $@
+
+py-tests: build/wheel
+	@echo "== pytest"
+	@bash -c 'set -o pipefail; $(BIN)/python -m pytest -q -n $(TEST_JOBS) tests 2>&1 | tee build/py-tests.log'
+numpy-tests: $(NUMPY)/.installed
+	@echo "== pytest with NumPy alone"
+	@bash -c 'set -o pipefail; $(NUMPY)/bin/python -m pytest -q -n $(TEST_JOBS) tests 2>&1 | tee build/numpy-tests.log'
+
+# ---- the rest
+lint: $(VENV)/.dev
+	$(BIN)/clang-format --dry-run -Werror $(C_FILES)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python tools/lint.py
+	$(BIN)/python tools/opgen
+
+format: $(VENV)/.dev
+	$(BIN)/clang-format -i $(C_FILES)
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+$(REF)/.made:
+	@echo "installing the reference, $(REFERENCE)"
+	@test -x $(REF)/bin/python || $(PYTHON) -m venv $(REF)
+	@$(REF)/bin/python $(PIP) $(TORCH) numpy
+	@$(REF)/bin/python $(PIP) $(REFERENCE)
+	@touch $@
+
+bench: build/wheel $(REF)/.made
+	@$(BIN)/python bench/run.py --reference $(CURDIR)/$(REF)/bin/python
+
+clean:
+	rm -rf build dist

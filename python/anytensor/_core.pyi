@@ -1,0 +1,199 @@
+# Written by tools/opgen from include/anytensor/ops.def and ops.h: change those, then run tools/opgen --write.
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, TypeAlias, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ArrayT = TypeVar("_ArrayT")  # an array of any framework
+_Scalar: TypeAlias = float | np.generic  # beside an array; a Python scalar takes the array's dtype
+_Size: TypeAlias = int | Any  # a number, a 0-d integer array, or the framework's symbol while it traces
+
+def module_if_loaded(
+    name: str, callback: Callable[[ModuleType], object] | None = None, *, raises: bool = False
+) -> ModuleType | None:
+    """sys.modules[name], or None; never imports."""
+
+def exp(x: _ArrayT) -> _ArrayT:
+    """e raised to each element."""
+
+def log(x: _ArrayT) -> _ArrayT:
+    """Natural logarithm of each element; -inf at 0, NaN below."""
+
+def sqrt(x: _ArrayT) -> _ArrayT:
+    """Square root of each element; NaN below 0."""
+
+def rsqrt(x: _ArrayT) -> _ArrayT:
+    """One over the square root of each element; +inf at 0."""
+
+def maximum(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
+    """Larger of two arrays, elementwise with broadcasting."""
+
+def minimum(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
+    """Smaller of two arrays, elementwise with broadcasting."""
+
+def fill_nan(x: _ArrayT | _Scalar, value: _ArrayT | _Scalar = 0.0) -> _ArrayT:
+    """Replaces NaN by a value; infinities stay."""
+
+def where(condition: Any, x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
+    """x where the condition holds, y elsewhere, with broadcasting."""
+
+def clip(x: _ArrayT, min: _ArrayT | _Scalar | None = None, max: _ArrayT | _Scalar | None = None) -> _ArrayT:
+    """Bounds each element from below, then from above; a bound that is not given does nothing."""
+
+def sum(x: _ArrayT, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> _ArrayT:
+    """Sum over axes."""
+
+def prod(x: _ArrayT, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> _ArrayT:
+    """Product over axes."""
+
+def mean(x: _ArrayT, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> _ArrayT:
+    """Arithmetic mean over axes."""
+
+def min(x: _ArrayT, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> _ArrayT:
+    """Smallest element over axes."""
+
+def max(x: _ArrayT, axes: int | Sequence[int] | None = None, *, keepdims: bool = False) -> _ArrayT:
+    """Largest element over axes."""
+
+def cumsum(x: _ArrayT, axis: int | None = 0) -> _ArrayT:
+    """Running sum along one axis."""
+
+def take(x: _ArrayT, indices: Any, axis: int | None = 0) -> _ArrayT:
+    """Elements of x at indices along one axis; axis None takes from the flattened array."""
+
+def repeat(
+    x: _ArrayT,
+    repeats: Any,
+    *,
+    total_repeat_length: _Size | None = None,
+    axis: int | None = None,
+) -> _ArrayT:
+    """Repeats each element along an axis; axis None flattens x first."""
+
+def shape(x: _ArrayT) -> tuple[_Size, ...]:
+    """Sizes of all axes: numbers, or the framework's symbols while it traces."""
+
+def reshape(x: _ArrayT, shape: int | Sequence[_Size]) -> _ArrayT:
+    """The same elements in another shape, in row-major order; one size may be -1."""
+
+def concatenate(arrays: Sequence[_ArrayT], axis: int | None = 0) -> _ArrayT:
+    """Joins arrays along an existing axis; axis None flattens them first."""
+
+def astype(x: _ArrayT, dtype: Any) -> _ArrayT:
+    """x with another dtype; x itself where it has that dtype already."""
+
+@overload
+def full(
+    shape: int | Sequence[_Size],
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    like: None = None,
+) -> NDArray[Any]: ...
+@overload
+def full(shape: int | Sequence[_Size], fill_value: Any, *, dtype: Any = None, like: _ArrayT) -> _ArrayT:
+    """An array of one value."""
+
+@overload
+def zeros(shape: int | Sequence[_Size], *, dtype: Any = None, like: None = None) -> NDArray[Any]: ...
+@overload
+def zeros(shape: int | Sequence[_Size], *, dtype: Any = None, like: _ArrayT) -> _ArrayT:
+    """An array of zeros."""
+
+@overload
+def ones(shape: int | Sequence[_Size], *, dtype: Any = None, like: None = None) -> NDArray[Any]: ...
+@overload
+def ones(shape: int | Sequence[_Size], *, dtype: Any = None, like: _ArrayT) -> _ArrayT:
+    """An array of ones."""
+
+def full_like(x: _ArrayT, fill_value: Any, dtype: Any = None) -> _ArrayT:
+    """An array of one value with the shape, device and (unless given) dtype of x."""
+
+def zeros_like(x: _ArrayT, dtype: Any = None) -> _ArrayT:
+    """Zeros with the shape, device and (unless given) dtype of x."""
+
+def ones_like(x: _ArrayT, dtype: Any = None) -> _ArrayT:
+    """Ones with the shape, device and (unless given) dtype of x."""
+
+@overload
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    like: None = None,
+    device: Any = None,
+) -> NDArray[Any]: ...
+@overload
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    like: _ArrayT,
+    device: Any = None,
+) -> _ArrayT:
+    """Evenly spaced values from start (0 if only one bound is given) up to and without stop."""
+
+def segment_sum(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Sum of the rows of x per segment."""
+
+def segment_max(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Largest row of x per segment, elementwise."""
+
+def segment_min(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Smallest row of x per segment, elementwise."""
+
+def segment_mean(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Mean of the rows of x per segment."""
+
+def segment_variance(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Population variance (divided by the count) of the rows of x per segment."""
+
+def segment_normalize(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Each row of x over the sum of its segment; 0 where that sum is 0."""
+
+def segment_softmax(logits: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Softmax over the rows of each segment, elementwise: positive, and summing to 1 per segment."""
+
+def segment_count(segment_ids: _ArrayT, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Number of rows per segment."""
+
+def segment_min_or_constant(
+    x: _ArrayT,
+    segment_ids: Any,
+    num_segments: _Size,
+    constant: Any = 0.0,
+    sorted: bool = False,
+) -> _ArrayT:
+    """Smallest row of x per segment, and a constant in empty segments."""
+
+def segment_max_or_constant(
+    x: _ArrayT,
+    segment_ids: Any,
+    num_segments: _Size,
+    constant: Any = 0.0,
+    sorted: bool = False,
+) -> _ArrayT:
+    """Largest row of x per segment, and a constant in empty segments."""
+
+def partition_ids(partitions: _ArrayT, total_length: _Size) -> _ArrayT:
+    """Segment ids of consecutive runs: 0 partitions[0] times, then 1 partitions[1] times, and so on."""
+
+def partition_sum(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+    """Sum of each run of rows; runs are given by their lengths."""
+
+def partition_min(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+    """Smallest row of each run, elementwise; runs are given by their lengths."""
+
+def partition_max(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+    """Largest row of each run, elementwise; runs are given by their lengths."""
+
+def partition_softmax(logits: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+    """Softmax over each run of rows; runs are given by their lengths."""

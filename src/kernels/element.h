@@ -1,0 +1,53 @@
+/* How one element of each dtype is read from memory and written back, for kernels stamped per dtype.
+ *
+ * ati_load_f32() and its like give an ati_value_f32: the C type itself, float for the two half types. Memory may
+ * be misaligned (memcpy compiles to plain moves). Bytes of bool memory count as true unless 0. */
+#ifndef ATI_ELEMENT_H
+#define ATI_ELEMENT_H
+
+#include <math.h>
+#include <string.h>
+
+#include "anytensor/types.h"
+#include "kernels/half.h"
+
+/* X(short name, memory type, value type, from memory, to memory); no short name is a macro, as bool is */
+#define ATI_ELEMENTS(X)                                                                            \
+    X(b8, uint8_t, bool, ATI_TRUTH, (uint8_t))                                                   \
+    X(i8, int8_t, int8_t, , )                                                                    \
+    X(i16, int16_t, int16_t, , )                                                                 \
+    X(i32, int32_t, int32_t, , )                                                                 \
+    X(i64, int64_t, int64_t, , )                                                                 \
+    X(u8, uint8_t, uint8_t, , )                                                                 \
+    X(u16, uint16_t, uint16_t, , )                                                              \
+    X(u32, uint32_t, uint32_t, , )                                                              \
+    X(u64, uint64_t, uint64_t, , )                                                              \
+    X(f16, uint16_t, float, ati_float16_decode, ati_float16_encode)                            \
+    X(bf16, uint16_t, float, ati_bfloat16_decode, ati_bfloat16_encode)                         \
+    X(f32, float, float, , )                                                                   \
+    X(f64, double, double, , )
+
+#define ATI_TRUTH(byte) ((byte) != 0)
+
+#define ATI_ELEMENT(name, memory, value, decode, encode)                                           \
+    typedef memory ati_memory_##name;                                                              \
+    typedef value ati_value_##name;                                                                \
+    static inline value ati_load_##name(const char *p)                                             \
+    {                                                                                              \
+        memory m;                                                                                  \
+        memcpy(&m, p, sizeof m);                                                                   \
+        return decode(m);                                                                          \
+    }                                                                                              \
+    static inline void ati_store_##name(char *p, value v)                                          \
+    {                                                                                              \
+        memory m = encode(v);                                                                      \
+        memcpy(p, &m, sizeof m);                                                                   \
+    }
+ATI_ELEMENTS(ATI_ELEMENT)
+#undef ATI_ELEMENT
+
+/* A stamped loop is written once with the steps as parameters; inlining it with constant steps gives gcc a
+ * contiguous version to vectorise. */
+#define ATI_INLINE static inline __attribute__((always_inline))
+
+#endif

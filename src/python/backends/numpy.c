@@ -1,0 +1,869 @@
+/* The NumPy adapter: handles are ndarrays.
+ *
+ * Elementwise ops go to NumPy's own ufuncs, layout to its C API. Segment work runs on the library's kernels,
+ * over a view of the array's memory: the same kernels as the native backend's. Results are always arrays,
+ * never NumPy scalars. Kernels over many elements release the GIL. */
+#include "edge.h"
+
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+#include "core/dtype.h"
+#include "kernels/move.h"
+#include "kernels/segment.h"
+
+/* NumPy's functions, each resolved once: X(name, where it lives). */
+#define FUNCTIONS(X)                                                                               \
+    X(exp, "exp")                                                                                  \
+    X(log, "log")                                                                                  \
+    X(sqrt, "sqrt")                                                                                \
+    X(is_nan, "isnan")                                                                             \
+    X(is_finite, "isfinite")                                                                       \
+    X(add, "add")                                                                                  \
+    X(sub, "subtract")                                                                             \
+    X(mul, "multiply")                                                                             \
+    X(div, "true_divide")                                                                          \
+    X(equal, "equal")                                                                              \
+    X(maximum, "maximum")                                                                          \
+    X(minimum, "minimum")                                                                          \
+    X(sum, "add.reduce")                                                                           \
+    X(prod, "multiply.reduce")                                                                     \
+    X(min, "minimum.reduce")                                                                       \
+    X(max, "maximum.reduce")
+
+enum {
+#define X(name, path) FN_##name,
+    FUNCTIONS(X)
+#undef X
+        FN_COUNT
+};
+
+typedef struct numpy_state {
+    PyObject *fn[FN_COUNT];
+    PyArray_Descr *bfloat16; /* ml_dtypes' type, once an array of it was seen; owned */
+} numpy_state;
+
+static PyObject *function(const at_backend *be, int fn)
+{
+    return ((numpy_state *)be->state)->fn[fn];
+}
+
+static PyArrayObject *array_of(at_array a) { return (PyArrayObject *)a.p; }
+
+/* --- dtypes ----------------------------------------------------------------------------------------- */
+
+static at_dtype dtype_of_size(bool is_signed, npy_intp size)
+{
+    static const at_dtype of[2][9] = {
+        {[1] = AT_UINT8, [2] = AT_UINT16, [4] = AT_UINT32, [8] = AT_UINT64},
+        {[1] = AT_INT8, [2] = AT_INT16, [4] = AT_INT32, [8] = AT_INT64},
+    };
+    return of[is_signed][size];
+}
+
+static at_dtype dtype_of_descr(PyArray_Descr *d)
+{
+    int type = d->type_num;
+    if (type == NPY_FLOAT)
+        return AT_FLOAT32;
+    if (type == NPY_DOUBLE)
+        return AT_FLOAT64;
+    if (PyTypeNum_ISBOOL(type))
+        return AT_BOOL;
+    if (PyTypeNum_ISINTEGER(type))
+        return dtype_of_size(PyTypeNum_ISSIGNED(type), PyDataType_ELSIZE(d));
+    if (type == NPY_HALF)
+        return AT_FLOAT16;
+    if (PyTypeNum_ISUSERDEF(type) && strcmp(d->typeobj->tp_name, "ml_dtypes.bfloat16") == 0)
+        return AT_BFLOAT16;
+    if (PyTypeNum_ISUSERDEF(type) && strcmp(d->typeobj->tp_name, "bfloat16") == 0)
+        return AT_BFLOAT16;
+    return AT_OTHER;
+}
+
+/* A new reference, or NULL with an exception. */
+static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
+{
+    static const int type_of[] = {
+        [AT_BOOL] = NPY_BOOL,       [AT_INT8] = NPY_INT8,       [AT_INT16] = NPY_INT16,
+        [AT_INT32] = NPY_INT32,     [AT_INT64] = NPY_INT64,     [AT_UINT8] = NPY_UINT8,
+        [AT_UINT16] = NPY_UINT16,   [AT_UINT32] = NPY_UINT32,   [AT_UINT64] = NPY_UINT64,
+        [AT_FLOAT16] = NPY_FLOAT16, [AT_FLOAT32] = NPY_FLOAT32, [AT_FLOAT64] = NPY_FLOAT64};
+    if (t != AT_BFLOAT16)
+        return PyArray_DescrFromType(type_of[t]);
+    numpy_state *st = be->state;
+    if (st->bfloat16 == NULL) {
+        PyErr_SetString(PyExc_TypeError, "NumPy has no bfloat16 (ml_dtypes brings one)");
+        return NULL;
+    }
+    Py_INCREF(st->bfloat16);
+    return st->bfloat16;
+}
+
+static at_status numpy_dtype(at_context *cx, at_array a, at_dtype *out)
+{
+    (void)cx;
+    PyArray_Descr *d = PyArray_DESCR(array_of(a));
+    *out = dtype_of_descr(d);
+    numpy_state *st = a.be->state;
+    if (*out == AT_BFLOAT16 && st->bfloat16 == NULL) {
+        Py_INCREF(d);
+        st->bfloat16 = d;
+    }
+    return AT_OK;
+}
+
+static at_dtype numpy_default_dtype(const at_backend *be, char kind)
+{
+    (void)be;
+    return kind == 'f' ? AT_FLOAT64 : AT_INT64;
+}
+
+at_dtype pa_numpy_dtype(PyObject *obj)
+{
+    if (!PyArray_DescrCheck(obj) && !PyType_Check(obj) && !PyUnicode_Check(obj))
+        return AT_NODTYPE;
+    PyArray_Descr *d = NULL;
+    if (PyArray_DescrConverter(obj, &d) != NPY_SUCCEED) {
+        PyErr_Clear();
+        return AT_NODTYPE;
+    }
+    at_dtype t = dtype_of_descr(d);
+    Py_DECREF(d);
+    return t;
+}
+
+/* --- arrays ------------------------------------------------------------------------------------------ */
+
+PyTypeObject *pa_ndarray_type(void) { return &PyArray_Type; }
+
+bool pa_is_numpy_scalar(PyObject *obj) { return PyArray_IsScalar(obj, Generic); }
+
+bool pa_is_numpy_bool(PyObject *obj) { return PyArray_IsScalar(obj, Bool); }
+
+PyObject *pa_numpy_scalar_to_array(PyObject *obj) { return PyArray_FromScalar(obj, NULL); }
+
+static bool has_negative_stride(PyArrayObject *array)
+{
+    for (int k = 0; k < PyArray_NDIM(array); k++)
+        if (PyArray_STRIDE(array, k) < 0)
+            return true;
+    return false;
+}
+
+PyObject *pa_numpy_for_sharing(PyObject *obj)
+{
+    PyArrayObject *array = (PyArrayObject *)obj;
+    bool swapped = PyArray_ISBYTESWAPPED(array);
+    if (!swapped && PyArray_ISALIGNED(array) && !has_negative_stride(array))
+        return Py_NewRef(obj);
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "a NumPy array cannot be shared with the other framework (negative strides, foreign "
+                     "byte order or misaligned memory): fell back to a copy",
+                     2) < 0)
+        return NULL;
+    PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
+    return d == NULL ? NULL
+                     : PyArray_FromArray(array, d,
+                                         NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED |
+                                             NPY_ARRAY_WRITEABLE | NPY_ARRAY_ENSURECOPY);
+}
+
+static void retain(void *p) { Py_INCREF((PyObject *)p); }
+
+static void release(void *p) { Py_DECREF((PyObject *)p); }
+
+static at_status numpy_shape(at_context *cx, at_array a, at_shape *out)
+{
+    out->ndim = PyArray_NDIM(array_of(a));
+    if (out->ndim > AT_MAX_NDIM)
+        return at_error(cx, AT_ESHAPE, "expected rank <= %d, found %d", AT_MAX_NDIM, out->ndim);
+    for (int k = 0; k < out->ndim; k++)
+        out->dim[k] = AT_DIM(PyArray_DIM(array_of(a), k));
+    return AT_OK;
+}
+
+/* The result of a NumPy call: a scalar becomes a 0-d array, failure AT_EFOREIGN. */
+static at_status result(at_context *cx, const at_backend *be, PyObject *owned, at_array *out)
+{
+    if (owned != NULL && !PyArray_Check(owned)) {
+        PyObject *array = PyArray_FROM_O(owned);
+        Py_DECREF(owned);
+        owned = array;
+    }
+    if (owned == NULL)
+        return pa_foreign(cx);
+    *out = (at_array){owned, be};
+    return AT_OK;
+}
+
+static at_status same(at_array a, at_array *out)
+{
+    Py_INCREF((PyObject *)a.p);
+    *out = a;
+    return AT_OK;
+}
+
+static at_status numpy_adopt(at_context *cx, const at_backend *be, at_array a, at_array like,
+                             at_array *out)
+{
+    (void)be;
+    (void)like;
+    (void)out;
+    return at_error(cx, AT_EUNSUPPORTED, "arrays of %s cannot become NumPy arrays", a.be->name);
+}
+
+static bool store_scalar(PyArrayObject *array, const at_scalar *s)
+{
+    void *data = PyArray_DATA(array);
+    switch (PyArray_TYPE(array)) {
+    case NPY_FLOAT: *(float *)data = (float)s->d; return true;
+    case NPY_DOUBLE: *(double *)data = s->d; return true;
+    case NPY_INT64: *(int64_t *)data = s->i; return true;
+    case NPY_BOOL: *(npy_bool *)data = s->d != 0; return true;
+    default: break;
+    }
+    pa_frame f;
+    pa_open(&f);
+    const at_array scalar = {(void *)s, &at_weak};
+    PyObject *number = pa_number(&f, scalar);
+    int status = number == NULL ? -1 : PyArray_SETITEM(array, data, number);
+    while (f.count > 0)
+        Py_DECREF(f.own[--f.count]);
+    return status == 0;
+}
+
+static at_status numpy_from_scalar(at_context *cx, const at_backend *be, at_array scalar,
+                                   at_dtype dtype, at_array like, at_array *out)
+{
+    (void)like;
+    if (scalar.be != &at_weak)
+        return at_error(cx, AT_EARG, "a symbolic number needs an array of its framework beside it");
+    PyArray_Descr *d = descr_of(be, dtype);
+    PyObject *array = d == NULL ? NULL : PyArray_NewFromDescr(&PyArray_Type, d, 0, NULL, NULL, NULL, 0, NULL);
+    if (array != NULL && !store_scalar((PyArrayObject *)array, scalar.p))
+        Py_CLEAR(array);
+    return result(cx, be, array, out);
+}
+
+static at_status numpy_to_size(at_context *cx, at_array a, at_dim *out)
+{
+    PyObject *number = PyArray_GETITEM(array_of(a), PyArray_DATA(array_of(a)));
+    if (number == NULL)
+        return pa_foreign(cx);
+    *out = AT_DIM(PyLong_AsLongLong(number));
+    Py_DECREF(number);
+    return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
+}
+
+/* --- views for kernels -------------------------------------------------------------------------------- */
+
+/* A view of an array's memory; temp owns a copy in native byte order where one was needed. */
+typedef struct view {
+    ati_host host;
+    PyArrayObject *temp;
+} view;
+
+static bool open_view(view *v, at_array a)
+{
+    PyArrayObject *array = array_of(a);
+    v->temp = NULL;
+    if (PyArray_ISBYTESWAPPED(array)) {
+        PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
+        if (d == NULL)
+            return false;
+        array = v->temp = (PyArrayObject *)PyArray_FromArray(array, d, NPY_ARRAY_FORCECAST);
+        if (array == NULL)
+            return false;
+    }
+    v->host.data = PyArray_DATA(array);
+    v->host.dtype = dtype_of_descr(PyArray_DESCR(array));
+    v->host.ndim = PyArray_NDIM(array);
+    for (int k = 0; k < v->host.ndim; k++) {
+        v->host.dim[k] = PyArray_DIM(array, k);
+        v->host.stride[k] = PyArray_STRIDE(array, k);
+    }
+    return true;
+}
+
+static void close_view(view *v) { Py_CLEAR(v->temp); }
+
+/* A kernel's output: a new array of the first dimension and the rest of like's. NULL with an exception. */
+static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, int ndim,
+                          const npy_intp *tail, view *v)
+{
+    npy_intp dims[AT_MAX_NDIM];
+    dims[0] = rows;
+    for (int k = 1; k < ndim; k++)
+        dims[k] = tail[k];
+    PyArray_Descr *d = descr_of(be, dtype);
+    if (d == NULL)
+        return NULL;
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, d, ndim, dims, NULL, NULL, 0, NULL);
+    if (array != NULL)
+        open_view(v, (at_array){array, be});
+    return array;
+}
+
+/* Kernels over this many elements let other threads run. */
+#define MANY 20000
+
+#define WITHOUT_GIL(elements, ...)                                                                 \
+    do {                                                                                           \
+        if ((elements) < MANY) {                                                                   \
+            __VA_ARGS__;                                                                           \
+        } else {                                                                                   \
+            Py_BEGIN_ALLOW_THREADS __VA_ARGS__;                                                    \
+            Py_END_ALLOW_THREADS                                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* The segment kernels check their ids, so they serve slots (ids clean) and segments alike. */
+static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_array x, at_array ids,
+                      at_dim n, at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    numpy_dtype(cx, x, &t);
+    if (t == AT_OTHER)
+        return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data, found %s",
+                        PyArray_DESCR(array_of(x))->typeobj->tp_name);
+    if (!open_view(&xv, x))
+        return pa_foreign(cx);
+    if (!open_view(&iv, ids)) {
+        close_view(&xv);
+        return pa_foreign(cx);
+    }
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
+    bool fine = true;
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE(xa),
+                    fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
+    close_view(&xv);
+    close_view(&iv);
+    if (!fine) {
+        Py_DECREF(array);
+        return at_error(cx, AT_ENOMEM, "no memory for partial sums");
+    }
+    return result(cx, be, array, out);
+}
+
+static at_status numpy_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_SUM, x, slot_ids, slots, out);
+}
+
+static at_status numpy_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_MIN, x, slot_ids, slots, out);
+}
+
+static at_status numpy_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_MAX, x, slot_ids, slots, out);
+}
+
+static at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_array x,
+                                   at_array segment_ids, at_dim num_segments, bool sorted,
+                                   at_array *out)
+{
+    (void)sorted;
+    if (PyArray_ISBOOL(array_of(x)))
+        return AT_DECLINE; /* it counts: the formula casts */
+    return fold(cx, be, ATI_FOLD_SUM, x, segment_ids, num_segments, out);
+}
+
+static at_status numpy_segment_min(at_context *cx, const at_backend *be, at_array x,
+                                   at_array segment_ids, at_dim num_segments, bool sorted,
+                                   at_array *out)
+{
+    (void)sorted;
+    return fold(cx, be, ATI_FOLD_MIN, x, segment_ids, num_segments, out);
+}
+
+static at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x,
+                                   at_array segment_ids, at_dim num_segments, bool sorted,
+                                   at_array *out)
+{
+    (void)sorted;
+    return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
+}
+
+/* Ids in, a vector out: what the id kernels share. */
+typedef void id_kernel(const ati_host *ids, int64_t n, ati_host *out);
+
+static void count_kernel(const ati_host *ids, int64_t n, ati_host *out)
+{
+    (void)n;
+    ati_k_segment_count(ids, out);
+}
+
+static void partition_kernel(const ati_host *partitions, int64_t n, ati_host *out)
+{
+    (void)n;
+    ati_k_partition_ids(partitions, out);
+}
+
+static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kernel, at_array ids,
+                          int64_t n, at_dtype dtype, int64_t length, at_array *out)
+{
+    view iv, ov;
+    if (!open_view(&iv, ids))
+        return pa_foreign(cx);
+    PyObject *array = new_rows(be, dtype, length, 1, NULL, &ov);
+    if (array != NULL)
+        WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
+    close_view(&iv);
+    return result(cx, be, array, out);
+}
+
+static at_status numpy_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                at_array *out)
+{
+    return from_ids(cx, be, ati_k_slot_ids, ids, n.n, AT_INT64, PyArray_DIM(array_of(ids), 0), out);
+}
+
+static at_status numpy_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                 at_array *out)
+{
+    return from_ids(cx, be, ati_k_slot_kept, ids, n.n, AT_BOOL, PyArray_DIM(array_of(ids), 0), out);
+}
+
+static at_status numpy_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                  at_array *out)
+{
+    return from_ids(cx, be, count_kernel, ids, n.n, AT_INT64, n.n, out);
+}
+
+static at_status numpy_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                                     at_dim total_length, at_array *out)
+{
+    return from_ids(cx, be, partition_kernel, partitions, 0, AT_INT64, total_length.n, out);
+}
+
+static at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                              at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    numpy_dtype(cx, x, &t);
+    if (t == AT_OTHER)
+        return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
+    if (!open_view(&xv, x))
+        return pa_foreign(cx);
+    if (!open_view(&iv, slot_ids)) {
+        close_view(&xv);
+        return pa_foreign(cx);
+    }
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, t, iv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE((PyArrayObject *)array),
+                    ati_k_spread(&xv.host, &iv.host, &ov.host));
+    close_view(&xv);
+    close_view(&iv);
+    return result(cx, be, array, out);
+}
+
+static at_status numpy_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+{
+    view v;
+    if (!open_view(&v, a))
+        return pa_foreign(cx);
+    ati_k_counts(&v.host, sum, least);
+    close_view(&v);
+    *known = true;
+    return AT_OK;
+}
+
+/* --- elementwise --------------------------------------------------------------------------------------- */
+
+#define UNARY_SLOT(name)                                                                           \
+    static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array *out) \
+    {                                                                                              \
+        PyObject *args[] = {x.p};                                                                  \
+        return result(cx, be, PyObject_Vectorcall(function(be, FN_##name), args, 1, NULL), out);   \
+    }
+
+#define BINARY_SLOT(name)                                                                          \
+    static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
+                                  at_array *out)                                                   \
+    {                                                                                              \
+        PyObject *args[] = {x.p, y.p};                                                             \
+        return result(cx, be, PyObject_Vectorcall(function(be, FN_##name), args, 2, NULL), out);   \
+    }
+
+UNARY_SLOT(exp)
+UNARY_SLOT(log)
+UNARY_SLOT(sqrt)
+UNARY_SLOT(is_nan)
+UNARY_SLOT(is_finite)
+BINARY_SLOT(add)
+BINARY_SLOT(sub)
+BINARY_SLOT(mul)
+BINARY_SLOT(div)
+BINARY_SLOT(equal)
+BINARY_SLOT(maximum)
+BINARY_SLOT(minimum)
+
+static at_status numpy_stop_gradient(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    (void)cx;
+    (void)be;
+    return same(x, out);
+}
+
+static at_status numpy_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
+                             at_array y, at_array *out)
+{
+    return result(cx, be, PyArray_Where(condition.p, x.p, y.p), out);
+}
+
+/* --- reductions ---------------------------------------------------------------------------------------- */
+
+/* ufunc.reduce(x, axes or None, dtype or None, None, keepdims) */
+static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x,
+                        const at_axes *axes, bool keepdims, PyArray_Descr *dtype, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *axis = Py_None;
+    if (axes->count >= 0)
+        axis = pa_keep(&f, PyTuple_New(axes->count));
+    for (int k = 0; axis != NULL && k < axes->count; k++) {
+        PyObject *one = PyLong_FromLong(axes->axis[k]);
+        if (one == NULL)
+            axis = pa_keep(&f, NULL);
+        else
+            PyTuple_SET_ITEM(axis, k, one);
+    }
+    PyObject *y = pa_call(&f, function(be, fn), x.p, axis,
+                          dtype == NULL ? Py_None : (PyObject *)dtype, Py_None,
+                          keepdims ? Py_True : Py_False);
+    at_array raw = AT_NIL;
+    if (pa_finish(&f, cx, be, y, &raw) != AT_OK)
+        return cx->status;
+    return result(cx, be, raw.p, out);
+}
+
+/* Half types add in float32, whatever NumPy's own loops do along this axis. */
+static PyArray_Descr *sum_dtype(at_array x)
+{
+    return PyArray_TYPE(array_of(x)) == NPY_HALF ? PyArray_DescrFromType(NPY_FLOAT32) : NULL;
+}
+
+static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
+                        at_array *out)
+{
+    PyArray_Descr *d = PyArray_DESCR(array_of(like));
+    Py_INCREF(d);
+    PyObject *y = PyArray_CastToType(array_of(owned), d, 0);
+    Py_DECREF((PyObject *)owned.p);
+    return result(cx, be, y, out);
+}
+
+static at_status numpy_sum(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                           bool keepdims, at_array *out)
+{
+    PyArray_Descr *wide = sum_dtype(x);
+    at_status status = reduce(cx, be, FN_sum, x, &axes, keepdims, wide, out);
+    if (status == AT_OK && wide != NULL)
+        status = recast(cx, be, *out, x, out);
+    Py_XDECREF(wide);
+    return status;
+}
+
+#define REDUCE_SLOT(name)                                                                          \
+    static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,  \
+                                  bool keepdims, at_array *out)                                    \
+    {                                                                                              \
+        return reduce(cx, be, FN_##name, x, &axes, keepdims, NULL, out);                           \
+    }
+
+REDUCE_SLOT(prod)
+REDUCE_SLOT(min)
+REDUCE_SLOT(max)
+
+/* The sum over how many elements went into each of its own: 0 / 0 is NaN, without a warning. */
+static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                            bool keepdims, at_array *out)
+{
+    PyArray_Descr *wide = sum_dtype(x);
+    at_array sum = AT_NIL;
+    at_status status = reduce(cx, be, FN_sum, x, &axes, keepdims, wide, &sum);
+    Py_XDECREF(wide);
+    if (status != AT_OK)
+        return status;
+    npy_intp sums = PyArray_SIZE(array_of(sum)), all = PyArray_SIZE(array_of(x));
+    double count = sums == 0 ? 1 : (double)all / (double)sums;
+    PyObject *divisor = PyFloat_FromDouble(count > 0 ? count : Py_NAN);
+    PyObject *args[] = {sum.p, divisor};
+    PyObject *mean =
+        divisor == NULL ? NULL : PyObject_Vectorcall(function(be, FN_div), args, 2, NULL);
+    Py_XDECREF(divisor);
+    Py_DECREF((PyObject *)sum.p);
+    status = result(cx, be, mean, out);
+    return status == AT_OK && PyArray_TYPE(array_of(*out)) != PyArray_TYPE(array_of(x))
+               ? recast(cx, be, *out, x, out)
+               : status;
+}
+
+static at_status numpy_cumsum(at_context *cx, const at_backend *be, at_array x, int axis,
+                              at_array *out)
+{
+    return result(cx, be, PyArray_CumSum(array_of(x), axis, NPY_NOTYPE, NULL), out);
+}
+
+/* --- shape and layout ----------------------------------------------------------------------------------- */
+
+static int numpy_axis(int axis) { return axis == AT_NO_AXIS ? NPY_RAVEL_AXIS : axis; }
+
+/* Indices as intp. Of uint64, what is beyond intp must stay out of range and not turn negative. */
+static PyObject *to_intp(PyArrayObject *indices)
+{
+    if (PyArray_TYPE(indices) != NPY_UINT64)
+        return PyArray_FROMANY((PyObject *)indices, NPY_INTP, 0, 0, NPY_ARRAY_FORCECAST);
+    PyObject *top = PyLong_FromLongLong(INT64_MAX);
+    PyObject *clipped = top == NULL ? NULL : PyArray_Clip(indices, NULL, top, NULL);
+    Py_XDECREF(top);
+    if (clipped == NULL)
+        return NULL;
+    PyObject *out = PyArray_FROMANY(clipped, NPY_INTP, 0, 0, NPY_ARRAY_FORCECAST);
+    Py_DECREF(clipped);
+    return out;
+}
+
+static at_status numpy_take(at_context *cx, const at_backend *be, at_array x, at_array indices,
+                            int axis, at_array *out)
+{
+    PyObject *index = to_intp(array_of(indices));
+    if (index == NULL)
+        return pa_foreign(cx);
+    PyObject *y = PyArray_TakeFrom(array_of(x), index, numpy_axis(axis), NULL, NPY_RAISE);
+    Py_DECREF(index);
+    return result(cx, be, y, out);
+}
+
+static at_status numpy_repeat_each(at_context *cx, const at_backend *be, at_array x,
+                                   at_array repeats, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *counts = repeats.be == be ? pa_keep(&f, to_intp(array_of(repeats)))
+                                        : pa_number(&f, repeats);
+    PyObject *y = counts == NULL
+                      ? NULL
+                      : pa_keep(&f, PyArray_Repeat(array_of(x), counts, numpy_axis(axis)));
+    return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status numpy_reshape(at_context *cx, const at_backend *be, at_array x,
+                               const at_shape *shape, at_array *out)
+{
+    npy_intp sizes[AT_MAX_NDIM];
+    for (int k = 0; k < shape->ndim; k++)
+        sizes[k] = shape->dim[k].n;
+    PyArray_Dims dims = {sizes, shape->ndim};
+    return result(cx, be, PyArray_Newshape(array_of(x), &dims, NPY_CORDER), out);
+}
+
+static at_status numpy_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                                   at_array *out)
+{
+    PyObject *tuple = PyTuple_New(arrays.count);
+    if (tuple == NULL)
+        return pa_foreign(cx);
+    for (int i = 0; i < arrays.count; i++)
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef((PyObject *)arrays.array[i].p));
+    PyObject *y = PyArray_Concatenate(tuple, numpy_axis(axis));
+    Py_DECREF(tuple);
+    return result(cx, be, y, out);
+}
+
+static at_status numpy_astype(at_context *cx, const at_backend *be, at_array x, at_dtype dtype,
+                              at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    numpy_dtype(cx, x, &t);
+    if (t == dtype && !PyArray_ISBYTESWAPPED(array_of(x)))
+        return same(x, out);
+    PyArray_Descr *d = descr_of(be, dtype);
+    return result(cx, be, d == NULL ? NULL : PyArray_CastToType(array_of(x), d, 0), out);
+}
+
+static at_status numpy_head(at_context *cx, const at_backend *be, at_array x, at_dim n,
+                            at_array *out)
+{
+    if (PyArray_DIM(array_of(x), 0) == n.n)
+        return same(x, out);
+    npy_intp dims[AT_MAX_NDIM];
+    PyArrayObject *xa = array_of(x);
+    memcpy(dims, PyArray_DIMS(xa), (size_t)PyArray_NDIM(xa) * sizeof *dims);
+    dims[0] = n.n;
+    PyArray_Descr *d = PyArray_DESCR(xa);
+    Py_INCREF(d);
+    PyObject *y = PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(xa), dims,
+                                       PyArray_STRIDES(xa), PyArray_DATA(xa),
+                                       PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
+    if (y != NULL && PyArray_SetBaseObject((PyArrayObject *)y, Py_NewRef((PyObject *)xa)) < 0)
+        Py_CLEAR(y);
+    return result(cx, be, y, out);
+}
+
+/* --- constructors ---------------------------------------------------------------------------------------- */
+
+static bool is_zero(at_array value)
+{
+    return value.be == &at_weak && ((const at_scalar *)value.p)->d == 0 &&
+           !signbit(((const at_scalar *)value.p)->d);
+}
+
+static int fill(PyArrayObject *array, at_array value)
+{
+    if (value.be != &at_weak)
+        return PyArray_CopyInto(array, array_of(value));
+    pa_frame f;
+    pa_open(&f);
+    PyObject *number = pa_number(&f, value);
+    int status = number == NULL ? -1 : PyArray_FillWithScalar(array, number);
+    while (f.count > 0)
+        Py_DECREF(f.own[--f.count]);
+    return status;
+}
+
+static at_status numpy_full(at_context *cx, const at_backend *be, const at_shape *shape,
+                            at_array fill_value, at_dtype dtype, at_array like, at_array *out)
+{
+    (void)like;
+    npy_intp dims[AT_MAX_NDIM];
+    if (fill_value.be != be && fill_value.be != &at_weak)
+        return at_error(cx, AT_EARG, "a symbolic value needs like= with an array of its framework");
+    for (int k = 0; k < shape->ndim; k++) {
+        if (!at_is_nil(shape->dim[k].sym))
+            return at_error(cx, AT_EARG,
+                            "a symbolic size needs like= with an array of its framework");
+        dims[k] = shape->dim[k].n;
+    }
+    PyArray_Descr *d = descr_of(be, dtype);
+    if (d == NULL)
+        return pa_foreign(cx);
+    bool zeros = is_zero(fill_value);
+    PyObject *array = zeros ? PyArray_Zeros(shape->ndim, dims, d, 0)
+                            : PyArray_Empty(shape->ndim, dims, d, 0);
+    if (array != NULL && !zeros && fill((PyArrayObject *)array, fill_value) < 0)
+        Py_CLEAR(array);
+    return result(cx, be, array, out);
+}
+
+/* A bound as a Python number: NumPy's arange computes with Python's own. */
+static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
+{
+    if (value.be != be)
+        return pa_number(f, value);
+    PyArrayObject *a = array_of(value);
+    if (PyArray_NDIM(a) != 0) {
+        PyErr_SetString(PyExc_TypeError, "expected 0-d bounds");
+        return pa_keep(f, NULL);
+    }
+    return pa_keep(f, PyArray_GETITEM(a, PyArray_DATA(a)));
+}
+
+static at_status numpy_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,
+                              at_array step, at_dtype dtype, at_array like, const void *device,
+                              at_array *out)
+{
+    (void)like;
+    (void)device;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *from = bound(&f, be, start);
+    PyObject *to = f.failed ? NULL : bound(&f, be, stop);
+    PyObject *by = f.failed ? NULL : bound(&f, be, step);
+    PyArray_Descr *d = f.failed ? NULL : descr_of(be, dtype);
+    PyObject *y = d == NULL ? NULL : pa_keep(&f, PyArray_ArangeObj(from, to, by, d));
+    Py_XDECREF(d);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+/* --- the adapter ----------------------------------------------------------------------------------------- */
+
+static int resolve(numpy_state *st)
+{
+    static const char *const path[] = {
+#define X(name, where) where,
+        FUNCTIONS(X)
+#undef X
+    };
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    for (int i = 0; numpy != NULL && i < FN_COUNT; i++) {
+        const char *dot = strchr(path[i], '.');
+        PyObject *name = PyUnicode_FromStringAndSize(
+            path[i], dot == NULL ? (Py_ssize_t)strlen(path[i]) : dot - path[i]);
+        PyObject *found = name == NULL ? NULL : PyObject_GetAttr(numpy, name);
+        Py_XDECREF(name);
+        if (found != NULL && dot != NULL)
+            Py_SETREF(found, PyObject_GetAttrString(found, dot + 1));
+        st->fn[i] = found;
+        if (found == NULL)
+            break;
+    }
+    Py_XDECREF(numpy);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+int pa_numpy_make(at_backend *be)
+{
+    import_array1(-1);
+    numpy_state *st = PyMem_Calloc(1, sizeof *st);
+    if (st == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *be = (at_backend){
+        .name = "numpy",
+        .traits = AT_JOINS | AT_WIDE_SUMS,
+        .state = st,
+        .retain = retain,
+        .release = release,
+        .dtype = numpy_dtype,
+        .shape = numpy_shape,
+        .default_dtype = numpy_default_dtype,
+        .adopt = numpy_adopt,
+        .from_scalar = numpy_from_scalar,
+        .to_size = numpy_to_size,
+        .peek = numpy_peek,
+#define ATI_SLOT_PRIMITIVE(name) .name = numpy_##name,
+#define ATI_SLOT_COMPOSITE(name)
+#define OP(kind, name, level, ...) ATI_SLOT_##level(name)
+#include "anytensor/ops.def"
+        .segment_sum = numpy_segment_sum,
+        .segment_min = numpy_segment_min,
+        .segment_max = numpy_segment_max,
+        .partition_ids = numpy_partition_ids,
+    };
+    return resolve(st);
+}
+
+void pa_numpy_clear(at_backend *be)
+{
+    numpy_state *st = be->state;
+    if (st == NULL)
+        return;
+    for (int i = 0; i < FN_COUNT; i++)
+        Py_CLEAR(st->fn[i]);
+    Py_CLEAR(st->bfloat16);
+    PyMem_Free(st);
+    be->state = NULL;
+}
+
+int pa_numpy_visit(at_backend *be, visitproc visit, void *arg)
+{
+    numpy_state *st = be->state;
+    for (int i = 0; st != NULL && i < FN_COUNT; i++)
+        Py_VISIT(st->fn[i]);
+    return 0;
+}

@@ -1,0 +1,995 @@
+/* The torch adapter: handles are tensors, ops are torch's own functions.
+ *
+ * Whatever torch is doing with the tensors it was given (autograd, fake tensors, functorch, tracing), these
+ * calls go through its dispatcher, so they are seen. Scatters are scatter_add and scatter_reduce, never
+ * index_add. Values are read in one place only, peek(), and only from plain eager tensors on the CPU. */
+#include "edge.h"
+
+#include "core/dtype.h"
+
+/* torch's functions, each resolved once when the adapter wakes: X(name, where it lives under torch). */
+#define FUNCTIONS(X)                                                                               \
+    X(exp, "exp")                                                                                  \
+    X(log, "log")                                                                                  \
+    X(sqrt, "sqrt")                                                                                \
+    X(rsqrt, "rsqrt")                                                                              \
+    X(is_nan, "isnan")                                                                             \
+    X(is_finite, "isfinite")                                                                       \
+    X(stop_gradient, "Tensor.detach")                                                              \
+    X(add, "add")                                                                                  \
+    X(sub, "sub")                                                                                  \
+    X(mul, "mul")                                                                                  \
+    X(div, "true_divide")                                                                          \
+    X(equal, "eq")                                                                                 \
+    X(maximum, "maximum")                                                                          \
+    X(minimum, "minimum")                                                                          \
+    X(where, "where")                                                                              \
+    X(sum, "sum")                                                                                  \
+    X(prod, "prod")                                                                                \
+    X(mean, "mean")                                                                                \
+    X(min, "amin")                                                                                 \
+    X(max, "amax")                                                                                 \
+    X(cumsum, "cumsum")                                                                            \
+    X(reshape, "reshape")                                                                          \
+    X(cat, "cat")                                                                                  \
+    X(arange, "arange")                                                                            \
+    X(clamp, "clamp")                                                                              \
+    X(remainder, "remainder")                                                                      \
+    X(lt, "lt")                                                                                    \
+    X(gather, "gather")                                                                            \
+    X(narrow, "narrow")                                                                            \
+    X(scatter_add, "scatter_add")                                                                  \
+    X(scatter_reduce, "scatter_reduce")                                                            \
+    X(bitwise_xor, "bitwise_xor")                                                                  \
+    X(ones_like, "ones_like")                                                                      \
+    X(repeat_interleave, "repeat_interleave")                                                      \
+    X(from_numpy, "from_numpy")                                                                    \
+    X(to, "Tensor.to")                                                                             \
+    X(view, "Tensor.view")                                                                         \
+    X(expand, "Tensor.expand")                                                                     \
+    X(clone, "Tensor.clone")                                                                       \
+    X(squeeze, "Tensor.squeeze")                                                                   \
+    X(new_full, "Tensor.new_full")                                                                 \
+    X(new_zeros, "Tensor.new_zeros")                                                               \
+    X(item, "Tensor.item")                                                                         \
+    X(default_dtype, "get_default_dtype")                                                          \
+    X(grad_enabled, "is_grad_enabled")                                                             \
+    X(tracing_state, "_C._get_tracing_state")                                                      \
+    X(dispatch_modes, "_C._len_torch_dispatch_stack")                                              \
+    X(function_modes, "_C._len_torch_function_stack")                                              \
+    X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
+    X(forward_ad, "autograd.forward_ad")                                                           \
+    X(Tensor, "Tensor")                                                                            \
+    X(Parameter, "nn.Parameter")                                                                   \
+    X(SymInt, "SymInt")                                                                            \
+    X(SymFloat, "SymFloat")                                                                        \
+    X(SymBool, "SymBool")
+
+/* Attributes that are read through their C getters: X(name). */
+#define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim)
+
+enum {
+#define X(name, path) FN_##name,
+    FUNCTIONS(X)
+#undef X
+        FN_COUNT
+};
+
+enum {
+#define X(name) GET_##name,
+    GETTERS(X)
+#undef X
+        GET_COUNT
+};
+
+/* Constants of calls: X(name, how it is made). */
+#define CONSTANTS(X)                                                                               \
+    X(named_dtype, Py_BuildValue("(s)", "dtype"))                                                  \
+    X(named_dtype_device, Py_BuildValue("(ss)", "dtype", "device"))                                \
+    X(named_dim_keepdim, Py_BuildValue("(ss)", "dim", "keepdim"))                                  \
+    X(named_device, Py_BuildValue("(s)", "device"))                                                \
+    X(named_dim, Py_BuildValue("(s)", "dim"))                                                      \
+    X(scalar_shape, PyTuple_New(0))                                                                \
+    X(flat_shape, Py_BuildValue("(i)", -1))                                                        \
+    X(zero, PyLong_FromLong(0))                                                                    \
+    X(one, PyLong_FromLong(1))                                                                     \
+    X(minus_one, PyLong_FromLong(-1))                                                              \
+    X(amin, PyUnicode_InternFromString("amin"))                                                    \
+    X(amax, PyUnicode_InternFromString("amax"))                                                    \
+    X(current_level, PyUnicode_InternFromString("_current_level"))
+
+enum {
+#define X(name, made) CONSTANT_##name,
+    CONSTANTS(X)
+#undef X
+        CONSTANT_COUNT
+};
+
+typedef struct torch_state {
+    PyObject *fn[FN_COUNT];
+    PyObject *getter[GET_COUNT]; /* getset descriptors of the base class */
+    PyObject *attribute[GET_COUNT];
+    PyObject *dtype[AT_OTHER]; /* by at_dtype; NULL where this torch has none */
+    PyObject *constant[CONSTANT_COUNT];
+    const at_backend *symbol;
+} torch_state;
+
+static torch_state *state_of(const at_backend *be) { return be->state; }
+
+#define FN(be, name) (state_of(be)->fn[FN_##name])
+#define CONSTANT(st, name) ((st)->constant[CONSTANT_##name])
+
+/* --- attributes ------------------------------------------------------------------------------------------ */
+
+/* New reference. The base class's getter is called directly for the two classes that do not override it. */
+static PyObject *get(const torch_state *st, PyObject *x, int which)
+{
+    if (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
+        Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) {
+        PyGetSetDef *def = ((PyGetSetDescrObject *)st->getter[which])->d_getset;
+        return def->get(x, def->closure);
+    }
+    return PyObject_GetAttr(x, st->attribute[which]);
+}
+
+static bool get_flag(const torch_state *st, PyObject *x, int which)
+{
+    PyObject *flag = get(st, x, which);
+    bool truth = flag == Py_True;
+    Py_XDECREF(flag);
+    PyErr_Clear();
+    return truth;
+}
+
+static void retain(void *p) { Py_INCREF((PyObject *)p); }
+
+static void release(void *p) { Py_DECREF((PyObject *)p); }
+
+static at_dtype find_dtype(const torch_state *st, PyObject *obj)
+{
+    if (obj == st->dtype[AT_FLOAT32])
+        return AT_FLOAT32;
+    if (obj == st->dtype[AT_INT64])
+        return AT_INT64;
+    for (int t = AT_BOOL; t < AT_OTHER; t++)
+        if (obj == st->dtype[t])
+            return (at_dtype)t;
+    return AT_OTHER;
+}
+
+static at_status torch_dtype(at_context *cx, at_array a, at_dtype *out)
+{
+    const torch_state *st = state_of(a.be);
+    PyObject *dtype = get(st, a.p, GET_dtype);
+    if (dtype == NULL)
+        return pa_foreign(cx);
+    *out = find_dtype(st, dtype);
+    Py_DECREF(dtype);
+    return AT_OK;
+}
+
+at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj)
+{
+    const torch_state *st = state_of(be);
+    if (st == NULL) {
+        /* a dtype of a torch that no tensor has woken yet: its text names it */
+        if (strcmp(Py_TYPE(obj)->tp_name, "torch.dtype") != 0)
+            return AT_NODTYPE;
+        PyObject *text = PyObject_Str(obj);
+        const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+        const char *dot = name == NULL ? NULL : strchr(name, '.');
+        at_dtype t = dot == NULL ? AT_NODTYPE : at_dtype_named(dot + 1);
+        Py_XDECREF(text);
+        return t;
+    }
+    at_dtype t = find_dtype(st, obj);
+    return t == AT_OTHER ? AT_NODTYPE : t;
+}
+
+static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
+{
+    const torch_state *st = state_of(a.be);
+    PyObject *size = get(st, a.p, GET_shape);
+    if (size == NULL)
+        return pa_foreign(cx);
+    at_status status = pa_read_shape(cx, st->symbol, size, out);
+    Py_DECREF(size);
+    return status;
+}
+
+static at_dtype torch_default_dtype(const at_backend *be, char kind)
+{
+    if (kind == 'i')
+        return AT_INT64;
+    PyObject *dtype = PyObject_CallNoArgs(FN(be, default_dtype));
+    at_dtype t = dtype == NULL ? AT_FLOAT32 : find_dtype(state_of(be), dtype);
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return t;
+}
+
+/* Rank of a tensor; -1 fails the frame. */
+static int rank(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    PyObject *ndim = f->failed ? NULL : pa_keep(f, get(state_of(be), x, GET_ndim));
+    return ndim == NULL ? -1 : (int)PyLong_AsLong(ndim);
+}
+
+static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
+{
+    PyObject *dtype = state_of(be)->dtype[t];
+    if (dtype == NULL && !f->failed) {
+        PyErr_Format(PyExc_TypeError, "this torch has no %s", at_dtype_name(t));
+        pa_keep(f, NULL);
+    }
+    return dtype;
+}
+
+/* --- modes ------------------------------------------------------------------------------------------------- */
+
+static bool answers_nothing(PyObject *question)
+{
+    PyObject *answer = PyObject_CallNoArgs(question);
+    bool nothing = answer == Py_None || (answer != NULL && PyLong_Check(answer) &&
+                                         PyLong_AsLong(answer) == 0);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return nothing;
+}
+
+/* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
+static bool is_plain(const torch_state *st, PyObject *x)
+{
+    return (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
+            Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) &&
+           get_flag(st, x, GET_is_cpu) && answers_nothing(st->fn[FN_dispatch_modes]) &&
+           answers_nothing(st->fn[FN_function_modes]) &&
+           answers_nothing(st->fn[FN_tracing_state]) && answers_nothing(st->fn[FN_functorch]);
+}
+
+static bool forward_ad_active(const torch_state *st)
+{
+    PyObject *level = PyObject_GetAttr(st->fn[FN_forward_ad], CONSTANT(st, current_level));
+    bool active = level == NULL || PyLong_AsLong(level) >= 0;
+    Py_XDECREF(level);
+    PyErr_Clear();
+    return active;
+}
+
+static bool torch_tracked(at_context *cx, at_array a)
+{
+    (void)cx;
+    const torch_state *st = state_of(a.be);
+    if (get_flag(st, a.p, GET_requires_grad)) {
+        PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
+        bool on = enabled == Py_True;
+        Py_XDECREF(enabled);
+        if (on)
+            return true;
+    }
+    return forward_ad_active(st) || !answers_nothing(st->fn[FN_functorch]);
+}
+
+static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+{
+    const torch_state *st = state_of(a.be);
+    *known = false;
+    if (!is_plain(st, a.p))
+        return AT_OK;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *wide = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_dtype), a.p, st->dtype[AT_INT64]);
+    PyObject *total = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_sum], wide));
+    *sum = total == NULL ? 0 : PyLong_AsLongLong(total);
+    *least = 0;
+    PyObject *size = f.failed ? NULL : pa_keep(&f, get(st, a.p, GET_shape));
+    if (size != NULL && PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0) {
+        PyObject *low = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_min], wide));
+        *least = low == NULL ? 0 : PyLong_AsLongLong(low);
+    }
+    *known = !f.failed;
+    at_array none = AT_NIL;
+    at_status status = pa_finish(&f, cx, a.be, wide, &none);
+    at_release(none);
+    return status;
+}
+
+/* --- scalars, NumPy arrays, sizes ---------------------------------------------------------------------------- */
+
+static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, at_array like,
+                             at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *host = pa_keep(&f, pa_numpy_for_sharing(a.p));
+    PyObject *x = pa_call(&f, st->fn[FN_from_numpy], host);
+    if (x != NULL && !at_is_nil(like) && !get_flag(st, like.p, GET_is_cpu)) {
+        PyObject *device = pa_keep(&f, get(st, like.p, GET_device));
+        x = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_device), x, device);
+    }
+    return pa_finish(&f, cx, be, x, out);
+}
+
+/* A symbol takes a 0-d tensor and adds itself: torch.full would be compiled anew for each value. */
+static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scalar, at_dtype dtype,
+                               PyObject *like)
+{
+    torch_state *st = state_of(be);
+    PyObject *dt = dtype_object(f, be, dtype);
+    if (scalar.be == &at_weak)
+        return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape),
+                             pa_number(f, scalar), dt);
+    PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape), dt);
+    PyObject *sum = pa_call(f, st->fn[FN_add], zero, scalar.p);
+    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), sum, dt);
+}
+
+static at_status torch_from_scalar(at_context *cx, const at_backend *be, at_array scalar,
+                                   at_dtype dtype, at_array like, at_array *out)
+{
+    if (at_is_nil(like))
+        return at_error(cx, AT_EARG, "a scalar needs an array beside it");
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, scalar_tensor(&f, be, scalar, dtype, like.p), out);
+}
+
+static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
+{
+    torch_state *st = state_of(a.be);
+    PyObject *args[] = {a.p};
+    PyObject *number = PyObject_Vectorcall(st->fn[FN_item], args, 1, NULL);
+    if (number == NULL)
+        return pa_foreign(cx);
+    if (!PyLong_Check(number)) {
+        *out = (at_dim){0, {number, st->symbol}};
+        return AT_OK;
+    }
+    *out = AT_DIM(PyLong_AsLongLong(number));
+    Py_DECREF(number);
+    return AT_OK;
+}
+
+/* --- elementwise ----------------------------------------------------------------------------------------------- */
+
+static at_status plain_call(at_context *cx, const at_backend *be, int fn, PyObject *const *args,
+                            size_t nargs, at_array *out)
+{
+    PyObject *y = PyObject_Vectorcall(state_of(be)->fn[fn], args, nargs, NULL);
+    if (y == NULL)
+        return pa_foreign(cx);
+    *out = (at_array){y, be};
+    return AT_OK;
+}
+
+#define UNARY_SLOT(name)                                                                           \
+    static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array *out) \
+    {                                                                                              \
+        PyObject *args[] = {x.p};                                                                  \
+        return plain_call(cx, be, FN_##name, args, 1, out);                                        \
+    }
+
+#define BINARY_SLOT(name)                                                                          \
+    static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
+                                  at_array *out)                                                   \
+    {                                                                                              \
+        PyObject *args[] = {x.p, y.p};                                                             \
+        return plain_call(cx, be, FN_##name, args, 2, out);                                        \
+    }
+
+UNARY_SLOT(exp)
+UNARY_SLOT(log)
+UNARY_SLOT(sqrt)
+UNARY_SLOT(rsqrt)
+UNARY_SLOT(is_nan)
+UNARY_SLOT(is_finite)
+UNARY_SLOT(stop_gradient)
+BINARY_SLOT(add)
+BINARY_SLOT(sub)
+BINARY_SLOT(mul)
+BINARY_SLOT(div)
+BINARY_SLOT(equal)
+BINARY_SLOT(maximum)
+BINARY_SLOT(minimum)
+
+static at_status torch_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
+                             at_array y, at_array *out)
+{
+    PyObject *args[] = {condition.p, x.p, y.p};
+    return plain_call(cx, be, FN_where, args, 3, out);
+}
+
+/* --- reductions -------------------------------------------------------------------------------------------------- */
+
+/* The axes as a tuple; all of them are spelled out where keepdims needs it. */
+static PyObject *axes_tuple(pa_frame *f, const at_backend *be, PyObject *x, const at_axes *axes)
+{
+    int count = axes->count < 0 ? rank(f, be, x) : axes->count;
+    PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
+    for (int k = 0; tuple != NULL && k < count; k++) {
+        PyObject *axis = PyLong_FromLong(axes->count < 0 ? k : axes->axis[k]);
+        if (axis == NULL)
+            return pa_keep(f, NULL);
+        PyTuple_SET_ITEM(tuple, k, axis);
+    }
+    return tuple;
+}
+
+static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x,
+                        const at_axes *axes, bool keepdims, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    if (axes->count == 0) /* torch takes an empty tuple for all axes */
+        return pa_finish(&f, cx, be, x.p, out);
+    if (axes->count < 0 && !keepdims)
+        return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p), out);
+    PyObject *dim = axes_tuple(&f, be, x.p, axes);
+    if (dim != NULL && PyTuple_GET_SIZE(dim) == 0)
+        return pa_finish(&f, cx, be, x.p, out);
+    PyObject *y = pa_call_named(&f, st->fn[fn], CONSTANT(st, named_dim_keepdim), x.p, dim,
+                                keepdims ? Py_True : Py_False);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+#define REDUCE_SLOT(name)                                                                          \
+    static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,  \
+                                  bool keepdims, at_array *out)                                    \
+    {                                                                                              \
+        return reduce(cx, be, FN_##name, x, &axes, keepdims, out);                                 \
+    }
+
+REDUCE_SLOT(sum)
+REDUCE_SLOT(mean)
+REDUCE_SLOT(min)
+REDUCE_SLOT(max)
+
+/* torch.prod takes one axis: several are taken one by one, kept until all are done. */
+static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                            bool keepdims, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    if (axes.count < 0 && !keepdims)
+        return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out);
+    PyObject *dims = axes_tuple(&f, be, x.p, &axes);
+    PyObject *y = x.p;
+    for (Py_ssize_t k = 0; dims != NULL && k < PyTuple_GET_SIZE(dims); k++) {
+        PyObject *kept = pa_call_named(&f, st->fn[FN_prod], CONSTANT(st, named_dim_keepdim), y,
+                                       PyTuple_GET_ITEM(dims, k), Py_True);
+        y = kept;
+    }
+    if (!keepdims && dims != NULL && PyTuple_GET_SIZE(dims) > 0)
+        y = pa_call(&f, st->fn[FN_squeeze], y, dims);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status torch_cumsum(at_context *cx, const at_backend *be, at_array x, int axis,
+                              at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *dim = pa_int(&f, axis);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, dim), out);
+}
+
+/* --- shape and layout ---------------------------------------------------------------------------------------------- */
+
+static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype dtype)
+{
+    torch_state *st = state_of(be);
+    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x, dtype_object(f, be, dtype));
+}
+
+/* Integers as int64. A uint64 beyond it must stay out of range and not turn negative. */
+static PyObject *to_index(pa_frame *f, at_array ids)
+{
+    torch_state *st = state_of(ids.be);
+    PyObject *dtype = pa_keep(f, get(st, ids.p, GET_dtype));
+    if (dtype == st->dtype[AT_INT64])
+        return ids.p;
+    PyObject *wide = cast(f, ids.be, ids.p, AT_INT64);
+    if (dtype != st->dtype[AT_UINT64])
+        return wide;
+    PyObject *top = pa_int(f, INT64_MAX);
+    return pa_call(f, st->fn[FN_where], pa_call(f, st->fn[FN_lt], wide, CONSTANT(st, zero)), top, wide);
+}
+
+static PyObject *flat(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    return pa_call(f, FN(be, reshape), x, CONSTANT(state_of(be), flat_shape));
+}
+
+/* x[:, ..., :, index], the index standing on the given axis. */
+static PyObject *index_axis(pa_frame *f, const at_backend *be, PyObject *x, PyObject *index, int axis)
+{
+    int ndim = rank(f, be, x);
+    if (f->failed)
+        return NULL;
+    if (axis < -ndim || axis >= ndim) {
+        PyErr_Format(PyExc_IndexError, "axis %d is out of range for a tensor of rank %d", axis, ndim);
+        return pa_keep(f, NULL);
+    }
+    int before = axis < 0 ? axis + ndim : axis;
+    PyObject *key = pa_keep(f, PyTuple_New(before + 1));
+    for (int k = 0; key != NULL && k < before; k++) {
+        PyObject *all = PySlice_New(NULL, NULL, NULL);
+        if (all == NULL)
+            return pa_keep(f, NULL);
+        PyTuple_SET_ITEM(key, k, all);
+    }
+    if (key == NULL || index == NULL)
+        return pa_keep(f, NULL);
+    PyTuple_SET_ITEM(key, before, Py_NewRef(index));
+    return pa_keep(f, PyObject_GetItem(x, key));
+}
+
+/* A 0-d index would be read by torch's own indexing: it goes in as a vector of one, which is squeezed. */
+static at_status torch_take(at_context *cx, const at_backend *be, at_array x, at_array indices,
+                            int axis, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
+    axis = axis == AT_NO_AXIS ? 0 : axis;
+    PyObject *index = to_index(&f, indices);
+    bool single = rank(&f, be, indices.p) == 0;
+    if (single)
+        index = flat(&f, be, index);
+    PyObject *y = f.failed ? NULL : index_axis(&f, be, source, index, axis);
+    if (single)
+        y = pa_call(&f, st->fn[FN_squeeze], y, pa_int(&f, axis));
+    return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_array x,
+                                   at_array repeats, int axis, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *counts = repeats.be == be ? to_index(&f, repeats) : pa_number(&f, repeats);
+    PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
+    PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
+    PyObject *y = pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), source, counts, dim);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status torch_reshape(at_context *cx, const at_backend *be, at_array x,
+                               const at_shape *shape, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *sizes = pa_shape(&f, shape);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, sizes), out);
+}
+
+static at_status torch_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                                   at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *list = pa_keep(&f, PyList_New(0));
+    for (int i = 0; list != NULL && i < arrays.count; i++) {
+        pa_frame g;
+        pa_open(&g);
+        PyObject *x = arrays.array[i].p;
+        PyObject *item = axis == AT_NO_AXIS ? flat(&g, be, x) : x;
+        at_array one = AT_NIL;
+        if (pa_finish(&g, cx, be, item, &one) != AT_OK || PyList_Append(list, one.p) < 0)
+            f.failed = true;
+        at_release(one);
+        if (f.failed)
+            break;
+    }
+    PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(state_of(be), zero) : pa_int(&f, axis);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, cat), list, dim), out);
+}
+
+static at_status torch_astype(at_context *cx, const at_backend *be, at_array x, at_dtype dtype,
+                              at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK)
+        return cx->status;
+    return pa_finish(&f, cx, be, t == dtype ? x.p : cast(&f, be, x.p, dtype), out);
+}
+
+static at_status torch_head(at_context *cx, const at_backend *be, at_array x, at_dim n,
+                            at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *zero = CONSTANT(state_of(be), zero);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, narrow), x.p, zero, zero, pa_size(&f, n)), out);
+}
+
+/* --- constructors ------------------------------------------------------------------------------------------------------ */
+
+static at_status torch_full(at_context *cx, const at_backend *be, const at_shape *shape,
+                            at_array fill_value, at_dtype dtype, at_array like, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *sizes = pa_shape(&f, shape), *y;
+    PyObject *beside = at_is_nil(like) ? fill_value.p : like.p;
+    if (fill_value.be == &at_weak) {
+        y = pa_call_named(&f, st->fn[FN_new_full], CONSTANT(st, named_dtype), beside, sizes,
+                          pa_number(&f, fill_value), dtype_object(&f, be, dtype));
+        return pa_finish(&f, cx, be, y, out);
+    }
+    PyObject *value = fill_value.be == be ? cast(&f, be, fill_value.p, dtype)
+                                          : scalar_tensor(&f, be, fill_value, dtype, beside);
+    y = pa_call(&f, st->fn[FN_clone], pa_call(&f, st->fn[FN_expand], value, sizes));
+    return pa_finish(&f, cx, be, y, out);
+}
+
+/* A bound as a number or symbol. */
+static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
+{
+    return value.be == be ? pa_call(f, FN(be, item), value.p) : pa_number(f, value);
+}
+
+/* torch refuses a stop that lies behind start: such a range is empty. */
+static PyObject *reachable(PyObject *start, PyObject *stop, PyObject *step)
+{
+    if (start == NULL || stop == NULL || step == NULL || !PyFloat_Check(step) + !PyLong_Check(step) > 1 ||
+        !(PyFloat_Check(start) || PyLong_Check(start)) || !(PyFloat_Check(stop) || PyLong_Check(stop)))
+        return stop;
+    double span = PyFloat_AsDouble(stop) - PyFloat_AsDouble(start), by = PyFloat_AsDouble(step);
+    PyErr_Clear();
+    return (span < 0 && by > 0) || (span > 0 && by < 0) ? start : stop;
+}
+
+static at_status torch_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,
+                              at_array step, at_dtype dtype, at_array like, const void *device,
+                              at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *from = bound(&f, be, start), *by = bound(&f, be, step);
+    PyObject *to = reachable(from, bound(&f, be, stop), by);
+    PyObject *where = (PyObject *)device;
+    if (where == NULL && !at_is_nil(like))
+        where = pa_keep(&f, get(st, like.p, GET_device));
+    PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to, by,
+                                dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+/* --- slots ---------------------------------------------------------------------------------------------------------------- */
+
+static at_status torch_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *index = to_index(&f, ids), *count = pa_size(&f, n);
+    PyObject *more = f.failed ? NULL : pa_keep(&f, PyNumber_Add(count, CONSTANT(st, one)));
+    PyObject *near = pa_call(&f, st->fn[FN_clamp], index, CONSTANT(st, minus_one), count);
+    return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_remainder], near, more), out);
+}
+
+static at_status torch_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                 at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, lt), ids.p, pa_size(&f, n)), out);
+}
+
+/* (slots, *x.shape[1:]) */
+static PyObject *rows_shape(pa_frame *f, const at_backend *be, PyObject *x, PyObject *slots)
+{
+    PyObject *size = f->failed ? NULL : pa_keep(f, get(state_of(be), x, GET_shape));
+    PyObject *tuple = size == NULL ? NULL : pa_keep(f, PyTuple_New(PyTuple_GET_SIZE(size)));
+    for (Py_ssize_t k = 0; tuple != NULL && k < PyTuple_GET_SIZE(size); k++)
+        PyTuple_SET_ITEM(tuple, k, Py_NewRef(k == 0 ? slots : PyTuple_GET_ITEM(size, k)));
+    return tuple;
+}
+
+/* Ids repeated along the trailing axes of rows, without memory: what scatter and gather ask for. */
+static PyObject *index_rows(pa_frame *f, const at_backend *be, PyObject *ids, PyObject *shape)
+{
+    if (shape == NULL || PyTuple_GET_SIZE(shape) == 1)
+        return ids;
+    Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+    PyObject *column = pa_keep(f, PyTuple_New(ndim));
+    for (Py_ssize_t k = 0; column != NULL && k < ndim; k++)
+        PyTuple_SET_ITEM(column, k, PyLong_FromLong(k == 0 ? -1 : 1));
+    return pa_call(f, FN(be, expand), pa_call(f, FN(be, reshape), ids, column), shape);
+}
+
+static at_status torch_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                                  at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *index = to_index(&f, ids);
+    PyObject *sizes = f.failed ? NULL : pa_keep(&f, PyTuple_Pack(1, pa_size(&f, n)));
+    PyObject *zeros = pa_call(&f, st->fn[FN_new_zeros], index, sizes);
+    PyObject *ones = pa_call(&f, st->fn[FN_ones_like], index);
+    return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, ones),
+                     out);
+}
+
+/* torch has no scatters for these: they are added modulo 2**64 as int64, which is exact. */
+static bool is_wide_unsigned(at_dtype t) { return t == AT_UINT16 || t == AT_UINT32 || t == AT_UINT64; }
+
+static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK)
+        return cx->status;
+    PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
+    PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
+    PyObject *index = index_rows(&f, be, slot_ids.p, shape);
+    PyObject *zeros = pa_call(&f, st->fn[FN_new_zeros], rows,
+                              rows_shape(&f, be, x.p, pa_size(&f, slots)));
+    PyObject *sum = pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, rows);
+    return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, sum, t) : sum, out);
+}
+
+/* The value that every other one beats, as a Python number. */
+static PyObject *identity(pa_frame *f, at_dtype t, bool least)
+{
+    if (ati_is_float(t))
+        return pa_keep(f, PyFloat_FromDouble(least ? -Py_HUGE_VAL : Py_HUGE_VAL));
+    int bits = 8 * (int)at_dtype_size(t);
+    bool is_signed = ati_dtype_kind(t) == 'i';
+    int64_t top = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));
+    return pa_int(f, least ? (is_signed ? -top - 1 : 0) : top);
+}
+
+/* uint64 in the order of int64: the top bit turned around. */
+static PyObject *turn(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    return pa_call(f, FN(be, bitwise_xor), x, pa_int(f, INT64_MIN));
+}
+
+static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, bool max, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK)
+        return cx->status;
+    bool wide = is_wide_unsigned(t);
+    PyObject *rows = wide ? cast(&f, be, x.p, AT_INT64) : x.p;
+    if (t == AT_UINT64)
+        rows = turn(&f, be, rows);
+    PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
+    PyObject *index = index_rows(&f, be, slot_ids.p, shape);
+    PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
+    PyObject *rest = pa_call(&f, st->fn[FN_new_full], rows,
+                             rows_shape(&f, be, x.p, pa_size(&f, slots)), start);
+    PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], rest, CONSTANT(st, zero), index, rows,
+                          max ? CONSTANT(st, amax) : CONSTANT(st, amin));
+    if (t == AT_UINT64)
+        y = turn(&f, be, y);
+    return pa_finish(&f, cx, be, wide ? cast(&f, be, y, t) : y, out);
+}
+
+static at_status torch_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, false, out);
+}
+
+static at_status torch_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                                at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, true, out);
+}
+
+static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                              at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *size = pa_keep(&f, get(st, slot_ids.p, GET_shape));
+    PyObject *shape =
+        size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
+    PyObject *index = index_rows(&f, be, slot_ids.p, shape);
+    return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_gather], x.p, CONSTANT(st, zero), index), out);
+}
+
+/* --- waking ------------------------------------------------------------------------------------------------------------------ */
+
+/* torch.a.b.c; new reference. */
+static PyObject *resolve(PyObject *module, const char *path)
+{
+    PyObject *found = Py_NewRef(module);
+    while (found != NULL && *path != '\0') {
+        size_t length = strcspn(path, ".");
+        PyObject *name = PyUnicode_FromStringAndSize(path, (Py_ssize_t)length);
+        PyObject *next = name == NULL ? NULL : PyObject_GetAttr(found, name);
+        Py_XDECREF(name);
+        Py_SETREF(found, next);
+        path += length + (path[length] == '.');
+    }
+    return found;
+}
+
+static int resolve_functions(torch_state *st, PyObject *torch)
+{
+    static const char *const path[] = {
+#define X(name, where) where,
+        FUNCTIONS(X)
+#undef X
+    };
+    for (int i = 0; i < FN_COUNT; i++)
+        if ((st->fn[i] = resolve(torch, path[i])) == NULL)
+            return -1;
+    return 0;
+}
+
+static int resolve_getters(torch_state *st)
+{
+    static const char *const name[] = {
+#define X(name) #name,
+        GETTERS(X)
+#undef X
+    };
+    for (int i = 0; i < GET_COUNT; i++) {
+        st->attribute[i] = PyUnicode_InternFromString(name[i]);
+        st->getter[i] = PyObject_GetAttrString(st->fn[FN_Tensor], name[i]);
+        if (st->attribute[i] == NULL || st->getter[i] == NULL)
+            return -1;
+        if (Py_TYPE(st->getter[i]) != &PyGetSetDescr_Type) {
+            PyErr_Format(PyExc_RuntimeError, "torch.Tensor.%s is not what it was", name[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void resolve_dtypes(torch_state *st, PyObject *torch)
+{
+    for (int t = AT_BOOL; t < AT_OTHER; t++) {
+        st->dtype[t] = PyObject_GetAttrString(torch, at_dtype_name((at_dtype)t));
+        PyErr_Clear(); /* older ones lack the wide unsigned types */
+    }
+}
+
+static int make_constants(torch_state *st)
+{
+#define X(name, made) st->constant[CONSTANT_##name] = made;
+    CONSTANTS(X)
+#undef X
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static void clear(at_backend *be)
+{
+    torch_state *st = be->state;
+    if (st == NULL)
+        return;
+    be->state = NULL;
+    for (int i = 0; i < FN_COUNT; i++)
+        Py_CLEAR(st->fn[i]);
+    for (int i = 0; i < GET_COUNT; i++) {
+        Py_CLEAR(st->getter[i]);
+        Py_CLEAR(st->attribute[i]);
+    }
+    for (int i = 0; i < AT_OTHER; i++)
+        Py_CLEAR(st->dtype[i]);
+    for (int i = 0; i < CONSTANT_COUNT; i++)
+        Py_CLEAR(st->constant[i]);
+    PyMem_Free(st);
+}
+
+static int visit_all(at_backend *be, visitproc visit, void *arg)
+{
+    torch_state *st = be->state;
+    for (int i = 0; st != NULL && i < FN_COUNT; i++)
+        Py_VISIT(st->fn[i]);
+    for (int i = 0; st != NULL && i < GET_COUNT; i++)
+        Py_VISIT(st->getter[i]);
+    return 0;
+}
+
+/* What could not be found, said with the version of torch that lacks it. */
+static int complain(PyObject *torch)
+{
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *version = PyObject_GetAttrString(torch, "__version__");
+    PyErr_Clear();
+    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?", error);
+    Py_XDECREF(version);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return -1;
+}
+
+static int wake(pa_state *pst, at_backend *be, PyObject *torch)
+{
+    at_backend made = {
+        .name = "torch",
+        .traits = 0,
+        .retain = retain,
+        .release = release,
+        .dtype = torch_dtype,
+        .shape = torch_shape,
+        .default_dtype = torch_default_dtype,
+        .adopt = torch_adopt,
+        .from_scalar = torch_from_scalar,
+        .to_size = torch_to_size,
+        .tracked = torch_tracked,
+        .peek = torch_peek,
+#define ATI_SLOT_PRIMITIVE(name) .name = torch_##name,
+#define ATI_SLOT_COMPOSITE(name)
+#define OP(kind, name, level, ...) ATI_SLOT_##level(name)
+#include "anytensor/ops.def"
+        .rsqrt = torch_rsqrt,
+    };
+    torch_state *st = PyMem_Calloc(1, sizeof *st);
+    if (st == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    made.state = st;
+    st->symbol = &pst->symbol;
+    resolve_dtypes(st, torch);
+    if (resolve_functions(st, torch) < 0 || resolve_getters(st) < 0 || make_constants(st) < 0) {
+        clear(&made);
+        return complain(torch);
+    }
+    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
+        clear(&made);
+        return 0;
+    }
+    *be = made;
+    return 0;
+}
+
+/* Whether a type derives from a class of the module; a half imported module has no such class yet. */
+static int derives(PyObject *module, const char *name, PyTypeObject *type)
+{
+    PyObject *base = PyObject_GetAttrString(module, name);
+    if (base == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int yes = PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
+    Py_DECREF(base);
+    return yes;
+}
+
+static int owns(PyObject *module, PyTypeObject *type)
+{
+    if (derives(module, "Tensor", type))
+        return 1;
+    bool symbol = derives(module, "SymInt", type) || derives(module, "SymFloat", type) ||
+                  derives(module, "SymBool", type);
+    return symbol ? 2 : 0;
+}
+
+const pa_framework pa_torch = {
+    .module = "torch",
+    .offset = offsetof(pa_state, torch),
+    .wake = wake,
+    .owns = owns,
+    .visit = visit_all,
+    .clear = clear,
+};

@@ -1,0 +1,117 @@
+/* The frame of an adapter: calls that own their results and fail once. */
+#include "edge.h"
+
+PyObject *pa_keep(pa_frame *f, PyObject *owned)
+{
+    if (owned == NULL) {
+        f->failed = true;
+        return NULL;
+    }
+    if (f->failed || f->count == PA_PLACES) {
+        Py_DECREF(owned);
+        if (!f->failed)
+            PyErr_SetString(PyExc_SystemError, "a slot keeps too many objects");
+        f->failed = true;
+        return NULL;
+    }
+    f->own[f->count++] = owned;
+    return owned;
+}
+
+PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
+                        PyObject *kwnames)
+{
+    if (f->failed)
+        return NULL;
+    size_t all = nargs + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
+    for (size_t i = 0; i < all; i++)
+        if (args[i] == NULL)
+            return pa_keep(f, NULL);
+    return pa_keep(f, PyObject_Vectorcall(callable, args, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                          kwnames));
+}
+
+PyObject *pa_int(pa_frame *f, int64_t value)
+{
+    return f->failed ? NULL : pa_keep(f, PyLong_FromLongLong(value));
+}
+
+PyObject *pa_size(pa_frame *f, at_dim size)
+{
+    return at_is_nil(size.sym) ? pa_int(f, size.n) : (PyObject *)size.sym.p;
+}
+
+static PyObject *integer_of(const at_scalar *s)
+{
+    if (s->range == AT_FITS_INT64)
+        return PyLong_FromLongLong(s->i);
+    if (s->range == AT_FITS_UINT64)
+        return PyLong_FromUnsignedLongLong((uint64_t)s->i);
+    return PyLong_FromDouble(s->d);
+}
+
+PyObject *pa_number(pa_frame *f, at_array scalar)
+{
+    if (f->failed)
+        return NULL;
+    if (scalar.be != &at_weak)
+        return scalar.p;
+    const at_scalar *s = scalar.p;
+    switch (s->kind) {
+    case AT_WEAK_BOOL: return s->i ? Py_True : Py_False;
+    case AT_WEAK_INT: return pa_keep(f, integer_of(s));
+    case AT_WEAK_FLOAT: return pa_keep(f, PyFloat_FromDouble(s->d));
+    }
+    return NULL;
+}
+
+PyObject *pa_shape(pa_frame *f, const at_shape *shape)
+{
+    if (f->failed)
+        return NULL;
+    PyObject *tuple = pa_keep(f, PyTuple_New(shape->ndim));
+    for (int k = 0; tuple != NULL && k < shape->ndim; k++) {
+        at_dim d = shape->dim[k];
+        PyObject *size = at_is_nil(d.sym) ? PyLong_FromLongLong(d.n) : Py_NewRef((PyObject *)d.sym.p);
+        if (size == NULL)
+            return pa_keep(f, NULL);
+        PyTuple_SET_ITEM(tuple, k, size);
+    }
+    return tuple;
+}
+
+at_status pa_foreign(at_context *cx)
+{
+    return at_error(cx, AT_EFOREIGN, "the framework raised");
+}
+
+at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject *result,
+                    at_array *out)
+{
+    bool fine = !f->failed && result != NULL;
+    if (fine) {
+        Py_INCREF(result);
+        *out = (at_array){result, be};
+    }
+    for (int i = f->count - 1; i >= 0; i--)
+        Py_DECREF(f->own[i]);
+    f->count = 0;
+    return fine ? AT_OK : pa_foreign(cx);
+}
+
+at_status pa_read_shape(at_context *cx, const at_backend *symbol, PyObject *tuple, at_shape *out)
+{
+    Py_ssize_t ndim = PyTuple_GET_SIZE(tuple);
+    out->ndim = 0;
+    if (ndim > AT_MAX_NDIM)
+        return at_error(cx, AT_ESHAPE, "expected rank <= %d, found %zd", AT_MAX_NDIM, ndim);
+    for (Py_ssize_t k = 0; k < ndim; k++) {
+        PyObject *size = PyTuple_GET_ITEM(tuple, k);
+        if (PyLong_CheckExact(size))
+            out->dim[k] = AT_DIM(PyLong_AsLongLong(size));
+        else
+            out->dim[k] = (at_dim){0, {Py_NewRef(size), symbol}};
+    }
+    out->ndim = (int)ndim;
+    return AT_OK;
+}

@@ -1,0 +1,209 @@
+/* What the parts of the extension share: the module's state, the adapters' frame, conversions.
+ *
+ * Names: pa_ is shared inside src/python. Everything lives in the module's state; the vtables of the adapters
+ * are copies in it, so that a slot reaches its adapter through be->state. */
+#ifndef PA_EDGE_H
+#define PA_EDGE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "anytensor/backend.h"
+#include "anytensor/ops.h"
+
+#define PA_MAX_PARAMS 6
+
+typedef struct pa_state pa_state;
+
+/* --- types and backends (registry.c) -------------------------------------------------------------- */
+
+/* One remembered type. A weak reference tells a live type from a new one at the same address. */
+typedef struct pa_known_type {
+    PyTypeObject *type;
+    PyObject *weakref;
+    const at_backend *be;
+} pa_known_type;
+
+#define PA_KNOWN_TYPES 128
+
+/* --- module state ----------------------------------------------------------------------------------- */
+
+struct pa_state {
+    at_backend numpy; /* always awake */
+    at_backend torch; /* state is NULL until torch is seen */
+    at_backend symbol; /* sizes and scalars that a framework traces: SymInt, SymFloat, SymBool */
+    pa_known_type known[PA_KNOWN_TYPES];
+    PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
+    PyObject **defaults; /* default values in the same order; owned, NULL without one */
+};
+
+pa_state *pa_state_of(PyObject *module);
+
+/* The backend of a type, or NULL without an exception where no awake or loaded framework has it, or with
+ * one. Never imports anything. */
+const at_backend *pa_backend_of(pa_state *st, PyTypeObject *type);
+void pa_registry_clear(pa_state *st);
+int pa_registry_visit(pa_state *st, visitproc visit, void *arg);
+
+/* sys.modules[name], borrowed, or NULL without an exception. */
+PyObject *pa_loaded(const char *name);
+
+/* --- adapters (backends/) --------------------------------------------------------------------------- */
+
+/* Fill be with the NumPy adapter; with the symbols of tracing frameworks. 0 or -1. */
+int pa_numpy_make(at_backend *be);
+void pa_numpy_clear(at_backend *be);
+int pa_numpy_visit(at_backend *be, visitproc visit, void *arg);
+void pa_symbol_make(at_backend *be);
+
+/* What the registry has to know of a framework that may be loaded one day. */
+typedef struct pa_framework {
+    const char *module;
+    size_t offset; /* of its at_backend in pa_state */
+    /* Resolves everything once; -1 with an exception that names the framework's version. */
+    int (*wake)(pa_state *st, at_backend *be, PyObject *module);
+    /* 1: arrays of this type are the framework's; 2: its symbols; 0: neither; -1: exception. */
+    int (*owns)(PyObject *module, PyTypeObject *type);
+    int (*visit)(at_backend *be, visitproc visit, void *arg);
+    void (*clear)(at_backend *be);
+} pa_framework;
+
+extern const pa_framework pa_torch;
+
+/* --- frame of an adapter (calls.c) ------------------------------------------------------------------ */
+
+/* Owns what an adapter's slot makes on the way; sticky like the library's frames: a failed call gives NULL,
+ * and NULL as an argument is passed on as failure. */
+#define PA_PLACES 24
+
+typedef struct pa_frame {
+    int count;
+    bool failed;
+    PyObject *own[PA_PLACES];
+} pa_frame;
+
+static inline void pa_open(pa_frame *f)
+{
+    f->count = 0;
+    f->failed = false;
+}
+
+/* Gives the frame a new reference (NULL fails it); returns it borrowed. */
+PyObject *pa_keep(pa_frame *f, PyObject *owned);
+
+/* Calls a callable; positional arguments only, or the last `keywords` of them named by kwnames. */
+PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
+                        PyObject *kwnames);
+
+#define pa_call(f, callable, ...)                                                                  \
+    pa_vectorcall((f), (callable), (PyObject *[]){NULL, __VA_ARGS__} + 1,                          \
+                  sizeof((PyObject *[]){__VA_ARGS__}) / sizeof(PyObject *), NULL)
+/* The last keywords of the arguments are named. */
+#define pa_call_named(f, callable, kwnames, ...)                                                   \
+    pa_vectorcall((f), (callable), (PyObject *[]){NULL, __VA_ARGS__} + 1,                          \
+                  sizeof((PyObject *[]){__VA_ARGS__}) / sizeof(PyObject *) -                       \
+                      (size_t)PyTuple_GET_SIZE(kwnames),                                           \
+                  (kwnames))
+
+PyObject *pa_int(pa_frame *f, int64_t value);
+PyObject *pa_size(pa_frame *f, at_dim size);
+/* A scalar handle as a Python number or the symbol itself. */
+PyObject *pa_number(pa_frame *f, at_array scalar);
+/* A tuple of sizes. */
+PyObject *pa_shape(pa_frame *f, const at_shape *shape);
+
+/* Ends a slot: out becomes result with a reference of its own, everything else is released. */
+at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject *result,
+                    at_array *out);
+
+/* A status from a C error indicator that is set. */
+at_status pa_foreign(at_context *cx);
+
+/* Sizes from a Python tuple; symbols come as new references of the symbol backend. */
+at_status pa_read_shape(at_context *cx, const at_backend *symbol, PyObject *tuple, at_shape *out);
+
+/* --- arguments and results (args.c, errors.c) ------------------------------------------------------- */
+
+typedef enum pa_role {
+    PA_DATA,
+    PA_MAYBE,
+    PA_INDEX,
+    PA_MASK,
+    PA_VALUE,
+    PA_LIKE,
+    PA_LIST,
+    PA_SIZE,
+    PA_MAYBE_SIZE,
+    PA_SHAPE,
+    PA_AXES,
+    PA_AXIS,
+    PA_FLAG,
+    PA_DTYPE,
+    PA_DEVICE
+} pa_role;
+
+typedef enum pa_how { PA_POS, PA_KW, PA_FIRST } pa_how;
+
+typedef struct pa_param {
+    const char *name;
+    pa_role role;
+    pa_how how;
+    const char *text; /* default as Python writes it; "" without one */
+    size_t offset;    /* of the value in the op's argument struct */
+} pa_param;
+
+typedef struct pa_signature {
+    const char *name;
+    int op; /* row of the table: its place among names and defaults */
+    int count;
+    const pa_param *param;
+} pa_signature;
+
+/* One call from Python: the context, the frame of its results, and room for converted arguments. */
+typedef struct pa_edge {
+    pa_state *st;
+    const pa_signature *sig;
+    at_context cx;
+    at_frame root;
+    PyObject *value[PA_MAX_PARAMS]; /* the arguments, borrowed; NULL where the default holds */
+    at_scalar scalar[PA_MAX_PARAMS];
+    at_shape shape;
+    at_array *list; /* heap, or NULL */
+    at_scalar *list_scalars;
+} pa_edge;
+
+/* Binds and converts arguments into the op's struct; false with an exception and nothing to release. */
+bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, PyObject *const *args,
+              Py_ssize_t nargs, PyObject *kwnames, void *into);
+/* Releases everything and returns the result as a Python object, or NULL with an exception. */
+PyObject *pa_end(pa_edge *e, at_array result);
+
+/* A handle for an object that is an array or a scalar; what has to be made belongs to e->root. */
+bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, at_array *out);
+bool pa_to_dtype(pa_state *st, const char *name, PyObject *obj, at_dtype *out);
+
+/* Raises the context's error as the Python exception of its kind, with a note on a framework's own. */
+void pa_raise(pa_edge *e);
+
+/* Interned names and default values of all ops; 0 or -1. */
+int pa_args_init(pa_state *st);
+void pa_args_clear(pa_state *st);
+/* By row of the table; NULL for rows that do not reach Python. */
+const pa_signature *pa_signature_at(int op);
+extern const int pa_signature_count;
+
+/* The method table of the ops (methods.c), ends with an empty row. */
+extern PyMethodDef pa_methods[];
+
+/* NumPy's part of argument conversion (backends/numpy.c). */
+bool pa_is_numpy_scalar(PyObject *obj);
+bool pa_is_numpy_bool(PyObject *obj);
+PyObject *pa_numpy_scalar_to_array(PyObject *obj); /* 0-d ndarray, new reference */
+at_dtype pa_numpy_dtype(PyObject *obj);            /* AT_NODTYPE if obj is no NumPy dtype */
+PyTypeObject *pa_ndarray_type(void);
+/* The array itself, or (with a warning) a copy that another framework can share; new reference. */
+PyObject *pa_numpy_for_sharing(PyObject *array);
+/* torch's (backends/torch.c): AT_NODTYPE if obj is no torch dtype or torch sleeps. */
+at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj);
+
+#endif

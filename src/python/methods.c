@@ -1,0 +1,79 @@
+/* The Python functions, one builtin per row of the table that reaches Python.
+ *
+ * Each row stamps a struct of the op's C arguments, a signature that tells the binder (args.c) how to fill it,
+ * and a function of two calls. shape() alone is by hand: it returns a tuple, not an array. */
+#include "edge.h"
+#include "op_docs.h"
+
+#include "ops/table.h"
+
+#define VISIBLE_PYTHON(...) __VA_ARGS__
+#define VISIBLE_LIBRARY(...)
+
+#define FIELD(name, role, text, how) ATI_CTYPE_##role name;
+#define PARAMETER(name, role, text, how)                                                           \
+    {#name, PA_##role, PA_##how, #text, offsetof(arguments, name)},
+#define PASS(name, role, text, how) , a.name
+
+#define OP(kind, op, level, rule, reach, ...)                                                      \
+    VISIBLE_##reach(                                                                               \
+        typedef struct arguments_##op{ATI_SIG_##kind(FIELD)} arguments_##op;                       \
+        static const pa_signature *signature_##op(void) {                                          \
+            typedef arguments_##op arguments;                                                      \
+            static const pa_param table[] = {ATI_SIG_##kind(PARAMETER)};                           \
+            static const pa_signature signature = {                                                \
+                #op, ATI_OP_##op, (int)(sizeof table / sizeof *table), table};                     \
+            return &signature;                                                                     \
+        }                                                                                          \
+        static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,        \
+                                 PyObject *kwnames) {                                              \
+            arguments_##op a;                                                                      \
+            pa_edge e;                                                                             \
+            if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a))                 \
+                return NULL;                                                                       \
+            return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
+        })
+#include "anytensor/ops.def"
+
+typedef const pa_signature *get_signature(void);
+
+static get_signature *const signatures[ATI_OP_COUNT] = {
+#define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = signature_##op, )
+#include "anytensor/ops.def"
+};
+
+const int pa_signature_count = ATI_OP_COUNT;
+
+const pa_signature *pa_signature_at(int op)
+{
+    return signatures[op] == NULL ? NULL : signatures[op]();
+}
+
+static PyObject *py_shape(PyObject *module, PyObject *obj)
+{
+    static const pa_param parameter = {"x", PA_DATA, PA_POS, "", 0};
+    static const pa_signature signature = {"shape", 0, 1, &parameter};
+    at_array x;
+    pa_edge e;
+    if (!pa_begin(&e, module, &signature, &obj, 1, NULL, &x))
+        return NULL;
+    PyObject *tuple = NULL;
+    pa_frame f;
+    pa_open(&f);
+    if (at_shape_of(&e.root, x, &e.shape) == AT_OK)
+        tuple = pa_shape(&f, &e.shape);
+    Py_XINCREF(tuple);
+    while (f.count > 0)
+        Py_DECREF(f.own[--f.count]);
+    pa_end(&e, AT_NIL);
+    return tuple;
+}
+
+#define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
+
+PyMethodDef pa_methods[] = {
+#define OP(kind, op, level, rule, reach, ...)                                                      \
+    VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
+#include "anytensor/ops.def"
+    {"shape", py_shape, METH_O, ATI_DOC_shape},
+    {NULL, NULL, 0, NULL}};

@@ -1,0 +1,106 @@
+/* From a Python type to a backend, without ever importing a framework.
+ *
+ * A type seen before is found in a small cache keyed by its address; a weak reference guards against a new
+ * type at an old address. An unknown type is tested against the base classes of each framework that is
+ * already in sys.modules. What is found is remembered; that nothing was found is not, since a framework may
+ * be half imported at that moment. */
+#include "edge.h"
+
+
+PyObject *pa_loaded(const char *name)
+{
+    PyObject *modules = PyImport_GetModuleDict();
+    PyObject *module = PyDict_GetItemString(modules, name);
+    return module == Py_None ? NULL : module;
+}
+
+static const pa_framework *const frameworks[] = {&pa_torch};
+
+#define FRAMEWORKS (sizeof frameworks / sizeof *frameworks)
+
+static at_backend *backend_at(pa_state *st, const pa_framework *fw)
+{
+    return (at_backend *)((char *)st + fw->offset);
+}
+
+static pa_known_type *place_of(pa_state *st, PyTypeObject *type)
+{
+    return &st->known[((uintptr_t)type >> 5) % PA_KNOWN_TYPES];
+}
+
+static void forget(pa_known_type *known)
+{
+    known->type = NULL;
+    known->be = NULL;
+    Py_CLEAR(known->weakref);
+}
+
+static void remember(pa_state *st, PyTypeObject *type, const at_backend *be)
+{
+    PyObject *weakref = PyWeakref_NewRef((PyObject *)type, NULL);
+    if (weakref == NULL) { /* it is found the long way next time */
+        PyErr_Clear();
+        return;
+    }
+    pa_known_type *known = place_of(st, type);
+    forget(known);
+    *known = (pa_known_type){type, weakref, be};
+}
+
+/* One framework's answer for a type; wakes its adapter at the first hit. NULL with or without an exception. */
+static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject *type)
+{
+    PyObject *module = pa_loaded(fw->module);
+    if (module == NULL)
+        return NULL;
+    Py_INCREF(module);
+    int owns = fw->owns(module, type);
+    at_backend *be = backend_at(st, fw);
+    if (owns > 0 && be->state == NULL && fw->wake(st, be, module) < 0)
+        owns = -1;
+    Py_DECREF(module);
+    return owns == 1 ? be : owns == 2 ? &st->symbol : NULL;
+}
+
+static const at_backend *search(pa_state *st, PyTypeObject *type)
+{
+    if (PyType_IsSubtype(type, pa_ndarray_type()))
+        return &st->numpy;
+    for (size_t i = 0; i < FRAMEWORKS; i++) {
+        const at_backend *be = ask(st, frameworks[i], type);
+        if (be != NULL || PyErr_Occurred())
+            return be;
+    }
+    return NULL;
+}
+
+const at_backend *pa_backend_of(pa_state *st, PyTypeObject *type)
+{
+    pa_known_type *known = place_of(st, type);
+    if (known->type == type && PyWeakref_GET_OBJECT(known->weakref) == (PyObject *)type)
+        return known->be;
+    const at_backend *be = search(st, type);
+    if (be != NULL)
+        remember(st, type, be);
+    return be;
+}
+
+void pa_registry_clear(pa_state *st)
+{
+    for (int i = 0; i < PA_KNOWN_TYPES; i++)
+        forget(&st->known[i]);
+    for (size_t i = 0; i < FRAMEWORKS; i++)
+        frameworks[i]->clear(backend_at(st, frameworks[i]));
+}
+
+int pa_registry_visit(pa_state *st, visitproc visit, void *arg)
+{
+    for (int i = 0; i < PA_KNOWN_TYPES; i++)
+        Py_VISIT(st->known[i].weakref);
+    for (size_t i = 0; i < FRAMEWORKS; i++) {
+        int stop = frameworks[i]->visit(backend_at(st, frameworks[i]), visit, arg);
+        if (stop)
+            return stop;
+    }
+    return 0;
+}

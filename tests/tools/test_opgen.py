@@ -1,0 +1,274 @@
+"""tools/opgen: signatures and docstrings of known functions, what it refuses, and that drift is seen."""
+
+import ast
+import importlib.util
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+loader = SourceFileLoader("anytensor_opgen", str(ROOT / "tools" / "opgen"))
+spec = importlib.util.spec_from_loader(loader.name, loader)
+opgen = importlib.util.module_from_spec(spec)
+sys.modules[loader.name] = opgen  # dataclasses look their module up
+loader.exec_module(opgen)
+
+TABLE = (ROOT / opgen.TABLE).read_text()
+HEADER = (ROOT / opgen.HEADER).read_text()
+OPS = {op.name: op for op in opgen.python_ops(TABLE, HEADER)}
+
+SMALL_TABLE = """
+/* --- signatures: P(argument, role, default, how) --- */
+#define ATI_SIG_UNARY(P) P(x, DATA, , POS)
+#define ATI_SIG_LONG(P)          \\
+    P(start, VALUE, , FIRST)     \\
+    P(stop, VALUE, None, POS) P(like, LIKE, None, KW)
+#ifndef UNARY
+#define UNARY(...) OP(UNARY, __VA_ARGS__)
+#endif
+/* --- first: a note --- */
+UNARY(exp, PRIMITIVE, FLOAT, PYTHON, "Not(Or(A, B))", 13, "2.0") /* UNARY(no, row) */
+UNARY(hidden, PRIMITIVE, FLOAT, LIBRARY, "A", 13, "2.0")
+/* --- second --- */
+LONG(arange, PRIMITIVE, FREE, PYTHON, "Range", 11, "2.1")
+"""
+SMALL_HEADER = """
+/** Sizes. Symbols belong to f. */
+AT_API at_status at_shape_of(at_frame *f, at_array x, at_shape *out);
+/** A first sentence, on
+ *  two lines. A second one (in C: at_hidden() of it).
+ *  Shapes   x (...) -> (...)                 NaN      stays "NaN".
+ *  Errors   AT_ESHAPE lengths differ; AT_EDTYPE ids not
+ *           integral. */
+AT_API at_array at_exp(at_frame *f, at_array x);
+AT_API at_array at_hidden(at_frame *f, at_array x);
+/** Values; nil does nothing. */
+AT_API at_array at_arange(at_frame *f, at_array start, at_array stop,
+                          at_array like);
+"""
+
+
+def small(header=SMALL_HEADER, table=SMALL_TABLE):
+    return {op.name: op for op in opgen.python_ops(table, header)}
+
+
+# ---- the real table
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("exp", "x"),
+        ("shape", "x"),
+        ("clip", "x, min=None, max=None"),
+        ("sum", "x, axes=None, *, keepdims=False"),
+        ("repeat", "x, repeats, *, total_repeat_length=None, axis=None"),
+        ("arange", "start, /, stop=None, step=1, *, dtype=None, like=None, device=None"),
+        ("segment_sum", "x, segment_ids, num_segments, sorted=False"),
+        ("segment_max_or_constant", "x, segment_ids, num_segments, constant=0.0, sorted=False"),
+        ("partition_softmax", "logits, partitions, total_length"),
+    ],
+)
+def test_signature_of_known_function(name, arguments):
+    assert opgen.signature(OPS[name].params) == arguments
+
+
+def test_functions_of_the_library_alone_are_left_out():
+    assert not {"add", "slot_sum", "stop_gradient"} & set(OPS)
+
+
+def test_segment_sum_docstring_has_its_fields_one_below_the_other():
+    lines = opgen.docstring(OPS["segment_sum"].doc).split("\n")
+    assert lines[:2] == ["Sum of the rows of x per segment.", ""]
+    assert [w for w in (line[:9].strip() for line in lines[2:]) if w] == [
+        *("Shapes", "Dtypes", "Empty", "NaN", "Ids", "Errors", "Cost")
+    ]
+    assert "Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)" in lines
+    assert any(line.startswith("Errors   ValueError: ") for line in lines)
+    assert any(line.startswith("         TypeError: ") for line in lines)
+
+
+def test_no_docstring_speaks_c_or_is_too_wide():
+    for op in OPS.values():
+        text = opgen.docstring(op.doc)
+        assert op.doc.summary, op.name
+        assert not re.search(r"\b(at_|AT_|nil\b|NULL\b)|belongs to f", text), op.name
+        assert max(map(len, text.split("\n"))) <= opgen.WIDTH, op.name
+
+
+def test_docs_header_holds_a_text_signature_for_every_function(tmp_path):
+    out = tmp_path / "new" / "op_docs.h"
+    assert opgen.main(["docs-header", str(out)]) == 0
+    macros = out.read_text().split("#define ATI_DOC_")[1:]
+    assert [m.split()[0] for m in macros] == list(OPS)
+    for macro in macros:
+        text = "".join(ast.literal_eval(s) for s in re.findall(r'^ +("(?:\\.|[^"\\])*")', macro, re.M))
+        head, _, doc = text.partition("\n--\n\n")
+        assert doc == opgen.docstring(OPS[head.split("(")[0]].doc)
+        ast.parse(f"def {head.replace('$', '')}: pass")  # what inspect.signature does
+        assert "($module, " in head
+
+
+def test_stubs_parse_and_have_the_same_arguments():
+    for node in ast.parse(opgen.stubs(OPS.values())).body:
+        if isinstance(node, ast.FunctionDef) and node.name in OPS:
+            a, op = node.args, OPS[node.name]
+            names = [x.arg for x in a.posonlyargs + a.args + a.kwonlyargs]
+            assert names == [p.name for p in op.params]
+            assert node.returns and all(x.annotation for x in a.posonlyargs + a.args + a.kwonlyargs)
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ruff"), reason="ruff is not installed")
+def test_stubs_are_as_ruff_formats_them(tmp_path):
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / "_core.pyi").write_text(opgen.stubs(OPS.values()))
+    for command in (["check"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "_core.pyi"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_extension_has_these_signatures_and_docstrings():
+    core = pytest.importorskip("anytensor._core")
+    for name, op in OPS.items():
+        function = getattr(core, name)
+        assert str(inspect.signature(function)) == f"({opgen.signature(op.params)})"
+        assert function.__doc__ == opgen.docstring(op.doc)
+
+
+# ---- a small table
+def test_rows_are_read_with_group_and_version():
+    ops = small()
+    assert list(ops) == ["shape", "exp", "arange"]
+    assert (ops["exp"].group, ops["arange"].group) == ("first: a note", "second")
+    assert (ops["exp"].since, ops["arange"].since) == ("2.0", "2.1")
+    assert opgen.signature(ops["arange"].params) == "start, /, stop=None, *, like=None"
+
+
+def test_c_words_are_translated():
+    ops = small()
+    assert ops["exp"].doc.summary == "A first sentence, on two lines. A second one."
+    assert ops["exp"].doc.first_sentence == "A first sentence, on two lines."
+    assert ops["shape"].doc.summary == "Sizes."
+    assert ops["arange"].doc.summary == "Values; None does nothing."
+    assert ops["exp"].doc.fields == {
+        "Shapes": "x (...) -> (...)",
+        "NaN": 'stays "NaN".',
+        "Errors": "ValueError lengths differ; TypeError ids not integral.",
+    }
+    assert opgen.docstring(ops["exp"].doc).endswith(
+        "Errors   ValueError: lengths differ\n         TypeError: ids not integral"
+    )
+
+
+def test_quotes_survive_in_the_c_header():
+    assert r'"NaN      stays \"NaN\".\n" \ '.strip() in opgen.docs_header(small().values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Shapes ", "Shape  ", "unknown field Shape"),
+        ("NaN  ", "Nans ", "unknown field Nans"),
+        ("AT_ESHAPE", "AT_ESHAPES", "at_exp: AT_ESHAPES means nothing"),
+        ("at_exp(at_frame *f, at_array x)", "at_exp(at_frame *f, at_array y)", "has arguments"),
+        ("AT_API at_array at_hidden(", "AT_API at_array at_other(", "at_hidden has no prototype"),
+    ],
+)
+def test_a_faulty_header_is_refused(old, new, message):
+    with pytest.raises(opgen.Fault, match=re.escape(message)):
+        small(header=SMALL_HEADER.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("UNARY(exp", "BINARY(exp", "has no ATI_SIG_BINARY"),
+        ("P(x, DATA, , POS)", "P(x, DATA, POS)", "is not a row of"),
+        (
+            "P(start, VALUE, , FIRST)",
+            "P(start, VALUE, 0, FIRST) P(y, VALUE, , POS)",
+            "is no Python signature",
+        ),
+        ("None, POS)", "None, FIRST) P(z, VALUE, , FIRST)", "is no Python signature"),
+    ],
+)
+def test_a_faulty_table_is_refused(old, new, message):
+    with pytest.raises(opgen.Fault, match=re.escape(message)):
+        small(table=SMALL_TABLE.replace(old, new, 1))
+
+
+# ---- the check
+@pytest.fixture
+def copy(tmp_path):
+    """A small repository whose generated files are up to date."""
+    for path, text in ((opgen.TABLE, SMALL_TABLE), (opgen.HEADER, SMALL_HEADER)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert opgen.main(["--write"], tmp_path) == 0
+    return tmp_path
+
+
+def test_the_committed_files_are_up_to_date(capsys):
+    assert opgen.main([]) == 0, capsys.readouterr().out
+
+
+def test_writing_twice_changes_nothing(copy):
+    before = (copy / opgen.STUBS).read_text()
+    assert opgen.main(["--write"], copy) == 0 and opgen.main([], copy) == 0
+    assert (copy / opgen.STUBS).read_text() == before
+
+
+@pytest.mark.parametrize("path", [opgen.STUBS, opgen.REFERENCE])
+def test_an_edited_or_missing_file_is_drift(copy, capsys, path):
+    (copy / path).write_text((copy / path).read_text().replace("A first", "Another"))
+    assert opgen.main([], copy) == 1
+    out = capsys.readouterr().out
+    assert f"--- {path}" in out and "Another" in out and "A first" in out
+    (copy / path).unlink()
+    assert opgen.main([], copy) == 1
+
+
+def test_a_new_row_is_drift_until_written(copy, capsys):
+    table = SMALL_TABLE.replace("LIBRARY", "PYTHON")
+    (copy / opgen.TABLE).write_text(table)
+    assert opgen.main([], copy) == 1
+    assert "+def hidden(x: _ArrayT) -> _ArrayT:" in capsys.readouterr().out
+    assert opgen.main(["--write"], copy) == 0
+
+
+def test_a_long_diff_is_cut(copy, capsys):
+    (copy / opgen.REFERENCE).write_text("")
+    assert opgen.main([], copy) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[-1] == "..." and len(out) <= 21
+
+
+@pytest.mark.parametrize(
+    ("source", "complaint"),
+    [
+        ('__all__ = ["shape", "exp", "arange", "more"]', None),
+        ('__all__: list[str] = ["shape"]\n__all__ += ("exp", "arange")', None),
+        ('__all__ = ["exp"]', "__all__ lacks shape, arange"),
+        ("import x", "__all__ lacks shape, exp, arange"),
+        ("__all__ = dir()", "__init__.py:1: __all__ is not a literal list"),
+    ],
+)
+def test_every_python_name_is_exported(copy, capsys, source, complaint):
+    (copy / opgen.PACKAGE).write_text(source)
+    assert opgen.main([], copy) == (1 if complaint else 0)
+    assert (complaint or "") in capsys.readouterr().out
+
+
+def test_a_fault_is_printed_not_raised(copy, capsys):
+    (copy / opgen.HEADER).write_text(SMALL_HEADER.replace("at_exp(", "at_exponent("))
+    assert opgen.main([], copy) == 1
+    assert "at_exp has no prototype" in capsys.readouterr().out

@@ -1,0 +1,14 @@
+"""Prints pyproject.toml's dependency group `dev`, one line, quoted for a shell.
+
+pip learnt `--group` in 25.1 only; Debian 12 has 23.0. Runs on any Python 3.10, before anything is installed,
+where tomllib (3.11) may be missing: the group is a plain list of strings, so it is read as Python.
+"""
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+group = re.search(r"^dev = (\[.*?^\])", text, re.M | re.S)
+print(" ".join(shlex.quote(item) for item in ast.literal_eval(group.group(1))))
