@@ -84,18 +84,18 @@ def faster_cells(figure, ours, reference):
     short = figure.target - b / a
     return [
         target,
-        f"{b / a:.1f}x ({a:.2f} us)",
+        f"{b / a:.2f}x ({a:.2f} us)",
         theirs,
-        "met" if short <= 0 else f"not met: {short:.1f}x short",
+        "met" if short <= 0 else f"not met: {short:.2f}x short",
     ]
 
 
-def import_row(times):
-    """times: {role: ms of `import anytensor` over `import numpy`, or None}"""
-    ours, theirs = times.get("ours"), times.get("reference")
-    cells = [f"at most {IMPORT_TARGET:g} ms", show(ours, " ms"), show(theirs, " ms")]
-    judged = "failed: no import" if ours is None else verdict(ours, IMPORT_TARGET, " ms")
-    return ["import anytensor", "", "over import numpy", *cells, judged]
+def import_row(answers):
+    ours, theirs = (over_raw(answers.get(role, [])) for role in ("ours", "reference"))
+    judged = "failed: no import" if ours is None else verdict(ours / 1e3, IMPORT_TARGET, " ms")
+    target = f"at most {IMPORT_TARGET:g} ms"
+    cells = ["-" if t is None else f"{t / 1e3:.1f} ms" for t in (ours, theirs)]
+    return ["import anytensor", "", "over import numpy", target, *cells, judged]
 
 
 def verdict(found, target, unit):

@@ -1,6 +1,5 @@
 # Written by tools/opgen from include/anytensor/ops.def and ops.h: change those, then run tools/opgen --write.
-from collections.abc import Callable, Sequence
-from types import ModuleType
+from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -10,10 +9,8 @@ _ArrayT = TypeVar("_ArrayT")  # an array of any framework
 _Scalar: TypeAlias = float | np.generic  # beside an array; a Python scalar takes the array's dtype
 _Size: TypeAlias = int | Any  # a number, a 0-d integer array, or the framework's symbol while it traces
 
-def module_if_loaded(
-    name: str, callback: Callable[[ModuleType], object] | None = None, *, raises: bool = False
-) -> ModuleType | None:
-    """sys.modules[name], or None; never imports."""
+__version__: str
+ops: tuple[str, ...]  # the names of all functions
 
 def exp(x: _ArrayT) -> _ArrayT:
     """e raised to each element."""

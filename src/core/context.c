@@ -30,13 +30,13 @@ at_status at_error(at_context *cx, at_status status, const char *format, ...)
 
 const char *at_message(at_context *cx)
 {
-    if (cx->status == AT_OK || cx->op == NULL)
+    if (cx->status == AT_OK || cx->op == NULL || *cx->op == '\0')
         return cx->text;
     char whole[2 * AT_MESSAGE_SIZE];
     snprintf(whole, sizeof whole, "%s: %s", cx->op, cx->text);
     memcpy(cx->text, whole, sizeof cx->text - 1);
     cx->text[sizeof cx->text - 1] = '\0';
-    cx->op = NULL; /* it is in the text from now on */
+    cx->op = ""; /* it is in the text from now on; not NULL, or a later call would put its name there */
     return cx->text;
 }
 

@@ -26,6 +26,8 @@ bool ati_dim_equal(at_frame *f, at_dim a, at_dim b)
 {
     if (at_is_nil(a.sym) && at_is_nil(b.sym))
         return a.n == b.n;
+    if (at_failed(f))
+        return false;
     const at_backend *be = at_is_nil(a.sym) ? b.sym.be : a.sym.be;
     bool equal = false;
     at_status status = be->dim_equal(f->cx, be, a, b, &equal);

@@ -7,6 +7,7 @@
 
 #include "anytensor/backend.h"
 #include "anytensor/frame.h"
+#include "core/places.h"
 
 void at_retain(at_array a)
 {
@@ -35,11 +36,9 @@ at_frame *at_open(at_frame *root, at_context *cx) { return start(root, cx, NULL)
 
 at_frame *at_enter(at_frame *frame, at_frame *up) { return start(frame, up->cx, up); }
 
-static at_array *places(at_frame *f) { return f->more != NULL ? f->more : f->own; }
-
 void at_close(at_frame *f)
 {
-    at_array *own = places(f);
+    at_array *own = ati_places(f);
     while (f->count > 0)
         at_release(own[--f->count]);
     free(f->more);
@@ -70,14 +69,14 @@ at_array at_keep(at_frame *f, at_array owned)
         at_error(f->cx, AT_ENOMEM, "no memory for another place in a frame");
         return AT_NIL;
     }
-    places(f)[f->count++] = owned;
+    ati_places(f)[f->count++] = owned;
     return owned;
 }
 
 /* Takes the latest place of a handle out of the frame, without releasing; false if there is none. */
 static bool forget(at_frame *f, at_array a)
 {
-    at_array *own = places(f);
+    at_array *own = ati_places(f);
     for (int i = f->count - 1; i >= 0; i--) {
         if (own[i].p == a.p && own[i].be == a.be) {
             own[i] = own[--f->count];

@@ -11,6 +11,7 @@
 
 #include "anytensor/ops.h"
 #include "core/dtype.h"
+#include "core/places.h"
 #include "core/promote.h"
 
 void ati_blame(at_frame *f, const char *op)
@@ -26,6 +27,8 @@ void ati_blame(at_frame *f, const char *op)
 void ati_fail(at_frame *f, const char *op, at_status status, const char *format, ...)
 {
     char text[AT_MESSAGE_SIZE];
+    if (at_failed(f))
+        return; /* the first error keeps its text and its op */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -37,8 +40,10 @@ void ati_fail(at_frame *f, const char *op, at_status status, const char *format,
 at_array ati_result(at_frame *f, const char *op, at_status status, at_array out)
 {
     if (status == AT_OK)
-        return at_keep(f, out);
-    at_error(f->cx, status, status == AT_DECLINE ? "declined" : "failed");
+        return ati_keep(f, out);
+    if (status == AT_DECLINE)
+        status = AT_EUNSUPPORTED; /* from a primitive there is nothing to fall back on */
+    at_error(f->cx, status, "failed");
     ati_blame(f, op);
     return AT_NIL;
 }
@@ -174,6 +179,7 @@ static bool settle_single(call *c)
 /* What the data operands are together. */
 typedef struct mix {
     at_dtype strong; /* common dtype of the arrays, AT_NODTYPE without any */
+    at_dtype real;   /* of the floating ones alone: it wins over all integers, in any order */
     int weak;        /* greatest at_scalar_kind among the scalars, -1 without any */
     bool uniform;    /* all arrays have the dtype `strong` */
     bool other;      /* some array has a dtype that the library does not know */
@@ -197,12 +203,14 @@ static void mix_in(call *c, mix *m, at_array a, at_dtype t)
         m->uniform = false;
         m->strong = ati_dtype_promote(m->strong, t, c->be->default_dtype(c->be, 'f'));
     }
+    if (!is_weak(a) && ati_is_float(t))
+        m->real = m->real == AT_NODTYPE ? t : ati_dtype_promote(m->real, t, t);
 }
 
 /* The common dtype under the op's rule. */
 static at_dtype common(const call *c, const mix *m)
 {
-    at_dtype t = m->strong;
+    at_dtype t = m->real != AT_NODTYPE ? m->real : m->strong;
     const at_backend *be = c->be;
     if (m->weak == AT_WEAK_BOOL && t == AT_NODTYPE)
         t = AT_BOOL;
@@ -258,7 +266,7 @@ static bool gather(call *c, mix *m)
 
 static bool settle_data(call *c)
 {
-    mix m = {AT_NODTYPE, -1, true, false};
+    mix m = {AT_NODTYPE, AT_NODTYPE, -1, true, false};
     if (!gather(c, &m))
         return false;
     if (m.other)
@@ -304,10 +312,33 @@ static const at_backend *settle(call *c)
     return c->be;
 }
 
+const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const *operands)
+{
+    const at_backend *be = operands[0]->be;
+    if (!op->plain || be == NULL || (be->traits & AT_WEAK))
+        return NULL;
+    at_dtype first = AT_FLOAT32;
+    for (int i = 0; i < op->operands; i++) {
+        at_dtype t = first;
+        if (operands[i]->be != be)
+            return NULL;
+        if (op->rule != ATI_FREE && (op->operands > 1 || op->rule != ATI_KEEP) &&
+            be->dtype(cx, *operands[i], &t) != AT_OK)
+            return NULL;
+        if (i > 0 && t != first)
+            return NULL;
+        first = t;
+    }
+    return op->rule == ATI_KEEP || op->rule == ATI_FREE || ati_is_float(first) ? be : NULL;
+}
+
 const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operands)
 {
     if (at_failed(f))
         return NULL;
+    const at_backend *be = ati_settled(f->cx, op, operands);
+    if (be != NULL)
+        return be;
     call c = {f, op, op->operands, operands, NULL, NULL, AT_NIL};
     return settle(&c);
 }

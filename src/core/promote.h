@@ -22,6 +22,7 @@ typedef struct ati_op {
     const char *name;
     ati_rule rule;
     int operands;
+    bool plain; /* all operands are data */
     ati_role role[ATI_MAX_OPERANDS];
     const char *argument[ATI_MAX_OPERANDS];
 } ati_op;
@@ -30,7 +31,11 @@ typedef struct ati_op {
  * Conversions belong to f. Returns the backend, or NULL once the context has failed. */
 const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operand);
 
-/* The same for a list of data operands of one op argument, in place. */
+/* The common case, without a look at roles: arrays of one backend and one dtype, which the rule keeps. The
+ * backend, or NULL where it is not that (then ati_promote() has something to do, or to say). */
+const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const *operands);
+
+/* ati_promote() for a list of data operands of one op argument, in place. */
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);
 
 /* Records an error in a frame; the outermost named operation above it, or else op, speaks. */

@@ -20,8 +20,6 @@ typedef void binary(const ati_walk *w);
 #define AND(x, y) ((x) && (y))
 #define MORE(x, y) ((y) > (x) ? (y) : (x))
 #define LESS(x, y) ((y) < (x) ? (y) : (x))
-#define MORE_OR_NAN(x, y) ((y) != (y) ? (y) : MORE(x, y))
-#define LESS_OR_NAN(x, y) ((y) != (y) ? (y) : LESS(x, y))
 #define EQUAL(x, y) ((x) == (y))
 
 #define BINARY(name, t, to, formula)                                                               \
@@ -54,35 +52,39 @@ typedef void binary(const ati_walk *w);
     BINARY(sub_##t, t, t, SUB_REAL)                                                                \
     BINARY(mul_##t, t, t, MUL_REAL)                                                                \
     BINARY(div_##t, t, t, DIV_REAL)                                                                \
-    BINARY(max_##t, t, t, MORE_OR_NAN)                                                             \
-    BINARY(min_##t, t, t, LESS_OR_NAN)                                                             \
+    BINARY(max_##t, t, t, ati_more_##t)                                                            \
+    BINARY(min_##t, t, t, ati_less_##t)                                                            \
     BINARY(equal_##t, t, b8, EQUAL)
 
-MODULAR(u8) MODULAR(u16) MODULAR(u32) MODULAR(u64)
-ORDERED(b8) ORDERED(i8) ORDERED(i16) ORDERED(i32) ORDERED(i64)
-ORDERED(u8) ORDERED(u16) ORDERED(u32) ORDERED(u64)
-REAL(f16) REAL(bf16) REAL(f32) REAL(f64)
-BINARY(add_b8, b8, b8, OR)
-BINARY(mul_b8, b8, b8, AND)
+MODULAR(u8)
+MODULAR(u16) MODULAR(u32) MODULAR(u64) ORDERED(b8) ORDERED(i8) ORDERED(i16) ORDERED(i32)
+    ORDERED(i64) ORDERED(u8) ORDERED(u16) ORDERED(u32) ORDERED(u64) REAL(f16) REAL(bf16) REAL(f32)
+        REAL(f64) BINARY(add_b8, b8, b8, OR) BINARY(mul_b8, b8, b8, AND)
 
 /* In the order of ati_binary. Signed integers add, subtract and multiply as unsigned ones: the bits are the same. */
-#define OF_WHOLE(t, u) {add_##u, sub_##u, mul_##u, NULL, max_##t, min_##t, equal_##t}
-#define OF_REAL(t) {add_##t, sub_##t, mul_##t, div_##t, max_##t, min_##t, equal_##t}
+#define OF_WHOLE(t, u)                                                                             \
+    {                                                                                              \
+        add_##u, sub_##u, mul_##u, NULL, max_##t, min_##t, equal_##t                               \
+    }
+#define OF_REAL(t)                                                                                 \
+    {                                                                                              \
+        add_##t, sub_##t, mul_##t, div_##t, max_##t, min_##t, equal_##t                            \
+    }
 
-static binary *const binaries[][7] = {
-    [AT_BOOL] = {add_b8, NULL, mul_b8, NULL, max_b8, min_b8, equal_b8},
-    [AT_INT8] = OF_WHOLE(i8, u8),
-    [AT_INT16] = OF_WHOLE(i16, u16),
-    [AT_INT32] = OF_WHOLE(i32, u32),
-    [AT_INT64] = OF_WHOLE(i64, u64),
-    [AT_UINT8] = OF_WHOLE(u8, u8),
-    [AT_UINT16] = OF_WHOLE(u16, u16),
-    [AT_UINT32] = OF_WHOLE(u32, u32),
-    [AT_UINT64] = OF_WHOLE(u64, u64),
-    [AT_FLOAT16] = OF_REAL(f16),
-    [AT_BFLOAT16] = OF_REAL(bf16),
-    [AT_FLOAT32] = OF_REAL(f32),
-    [AT_FLOAT64] = OF_REAL(f64),
+            static binary *const binaries[][7] = {
+                [AT_BOOL] = {add_b8, NULL, mul_b8, NULL, max_b8, min_b8, equal_b8},
+                [AT_INT8] = OF_WHOLE(i8, u8),
+                [AT_INT16] = OF_WHOLE(i16, u16),
+                [AT_INT32] = OF_WHOLE(i32, u32),
+                [AT_INT64] = OF_WHOLE(i64, u64),
+                [AT_UINT8] = OF_WHOLE(u8, u8),
+                [AT_UINT16] = OF_WHOLE(u16, u16),
+                [AT_UINT32] = OF_WHOLE(u32, u32),
+                [AT_UINT64] = OF_WHOLE(u64, u64),
+                [AT_FLOAT16] = OF_REAL(f16),
+                [AT_BFLOAT16] = OF_REAL(bf16),
+                [AT_FLOAT32] = OF_REAL(f32),
+                [AT_FLOAT64] = OF_REAL(f64),
 };
 
 bool ati_k_binary(ati_binary op, const ati_host *x, const ati_host *y, ati_host *out)
@@ -90,9 +92,7 @@ bool ati_k_binary(ati_binary op, const ati_host *x, const ati_host *y, ati_host 
     ati_walk w;
     binary *run = binaries[x->dtype][op];
     const ati_host *views[] = {x, y, out};
-    if (run == NULL)
-        return false;
-    for (bool more = ati_walk_start(&w, 3, views); more; more = ati_walk_next(&w))
-        run(&w);
+    if (run == NULL) return false;
+    for (bool more = ati_walk_start(&w, 3, views); more; more = ati_walk_next(&w)) run(&w);
     return true;
 }

@@ -6,8 +6,7 @@
 
 ati_class ati_class_of(at_dtype dtype)
 {
-    if (dtype >= AT_FLOAT16)
-        return ATI_REAL;
+    if (dtype >= AT_FLOAT16) return ATI_REAL;
     return dtype >= AT_INT8 && dtype <= AT_INT64 ? ATI_SIGNED : ATI_UNSIGNED;
 }
 
@@ -18,18 +17,18 @@ at_dtype ati_class_dtype(ati_class c)
 
 /* --- loads: X(name, enum, wide type, field) --- */
 #define LOADS(X)                                                                                   \
-    X(b8, BOOL, uint64_t, u)                                                                     \
-    X(i8, INT8, int64_t, i)                                                                      \
-    X(i16, INT16, int64_t, i)                                                                    \
-    X(i32, INT32, int64_t, i)                                                                    \
-    X(i64, INT64, int64_t, i)                                                                    \
-    X(u8, UINT8, uint64_t, u)                                                                   \
-    X(u16, UINT16, uint64_t, u)                                                                 \
-    X(u32, UINT32, uint64_t, u)                                                                 \
-    X(u64, UINT64, uint64_t, u)                                                                 \
-    X(f16, FLOAT16, double, d)                                                                 \
-    X(bf16, BFLOAT16, double, d)                                                               \
-    X(f32, FLOAT32, double, d)                                                                 \
+    X(b8, BOOL, uint64_t, u)                                                                       \
+    X(i8, INT8, int64_t, i)                                                                        \
+    X(i16, INT16, int64_t, i)                                                                      \
+    X(i32, INT32, int64_t, i)                                                                      \
+    X(i64, INT64, int64_t, i)                                                                      \
+    X(u8, UINT8, uint64_t, u)                                                                      \
+    X(u16, UINT16, uint64_t, u)                                                                    \
+    X(u32, UINT32, uint64_t, u)                                                                    \
+    X(u64, UINT64, uint64_t, u)                                                                    \
+    X(f16, FLOAT16, double, d)                                                                     \
+    X(bf16, BFLOAT16, double, d)                                                                   \
+    X(f32, FLOAT32, double, d)                                                                     \
     X(f64, FLOAT64, double, d)
 
 #define LOAD(name, NAME, wide, field)                                                              \
@@ -37,10 +36,10 @@ at_dtype ati_class_dtype(ati_class c)
     {                                                                                              \
         if (step == (int64_t)sizeof(ati_memory_##name))                                            \
             for (int64_t k = 0; k < n; k++)                                                        \
-                block->field[k] = (wide)ati_load_##name(p + k * (int64_t)sizeof(ati_memory_##name)); \
+                block->field[k] =                                                                  \
+                    (wide)ati_load_##name(p + k * (int64_t)sizeof(ati_memory_##name));             \
         else                                                                                       \
-            for (int64_t k = 0; k < n; k++)                                                        \
-                block->field[k] = (wide)ati_load_##name(p + k * step);                             \
+            for (int64_t k = 0; k < n; k++) block->field[k] = (wide)ati_load_##name(p + k * step); \
     }
 LOADS(LOAD)
 #undef LOAD
@@ -88,22 +87,20 @@ void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int6
 #define CAST_u32(v) CLAMP(uint32_t, 0, UINT32_MAX, v)
 #define CAST_u64(v) CLAMP(uint64_t, 0, UINT64_MAX, v)
 #define TRUTH(v) ((v) != 0)
-#define HALVE(v) ati_float_odd((double)(v))
+#define SAME(v) (v)
 
-/* X(name, enum, from an integer, from a double) */
+/* X(name, enum, from an integer, from a double); the half types come below */
 #define STORES(X)                                                                                  \
-    X(b8, BOOL, TRUTH, TRUTH)                                                                    \
-    X(i8, INT8, (int8_t), CAST_i8)                                                             \
-    X(i16, INT16, (int16_t), CAST_i16)                                                         \
-    X(i32, INT32, (int32_t), CAST_i32)                                                         \
-    X(i64, INT64, (int64_t), CAST_i64)                                                         \
-    X(u8, UINT8, (uint8_t), CAST_u8)                                                         \
-    X(u16, UINT16, (uint16_t), CAST_u16)                                                     \
-    X(u32, UINT32, (uint32_t), CAST_u32)                                                     \
-    X(u64, UINT64, (uint64_t), CAST_u64)                                                     \
-    X(f16, FLOAT16, HALVE, HALVE)                                                              \
-    X(bf16, BFLOAT16, HALVE, HALVE)                                                            \
-    X(f32, FLOAT32, (float), (float))                                                          \
+    X(b8, BOOL, TRUTH, TRUTH)                                                                      \
+    X(i8, INT8, (int8_t), CAST_i8)                                                                 \
+    X(i16, INT16, (int16_t), CAST_i16)                                                             \
+    X(i32, INT32, (int32_t), CAST_i32)                                                             \
+    X(i64, INT64, (int64_t), CAST_i64)                                                             \
+    X(u8, UINT8, (uint8_t), CAST_u8)                                                               \
+    X(u16, UINT16, (uint16_t), CAST_u16)                                                           \
+    X(u32, UINT32, (uint32_t), CAST_u32)                                                           \
+    X(u64, UINT64, (uint64_t), CAST_u64)                                                           \
+    X(f32, FLOAT32, (float), (float))                                                              \
     X(f64, FLOAT64, (double), (double))
 
 #define STORE(name, wide, cast)                                                                    \
@@ -114,12 +111,13 @@ void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int6
             for (int64_t k = 0; k < n; k++)                                                        \
                 ati_store_##name(p + k * (int64_t)sizeof(ati_memory_##name), cast(v[k]));          \
         else                                                                                       \
-            for (int64_t k = 0; k < n; k++)                                                        \
-                ati_store_##name(p + k * step, cast(v[k]));                                        \
+            for (int64_t k = 0; k < n; k++) ati_store_##name(p + k * step, cast(v[k]));            \
     }
 #define STORE_ALL(name, NAME, whole, real)                                                         \
     STORE(name, int64_t, whole) STORE(name, uint64_t, whole) STORE(name, double, real)
 STORES(STORE_ALL)
+STORE(f16, float, SAME)
+STORE(bf16, float, SAME)
 #undef STORE_ALL
 #undef STORE
 
@@ -132,8 +130,37 @@ static store *const stores[][3] = {
 #undef ENTRY
 };
 
+/* Doubles to floats. Most are floats already: rounding to odd is left to blocks in which one is not. */
+static void narrow(const double *v, float *to, int64_t n)
+{
+    bool lost = false;
+    for (int64_t k = 0; k < n; k++) to[k] = (float)v[k];
+    for (int64_t k = 0; k < n; k++) lost |= (double)to[k] != v[k];
+    for (int64_t k = 0; lost && k < n; k++) to[k] = ati_float_odd(v[k]);
+}
+
+/* The half types: through double and float. */
+static void store_half(const char *values, ati_class from, at_dtype to, char *p, int64_t step,
+                       int64_t n)
+{
+    ati_block wide;
+    float block[ATI_BLOCK];
+    for (int64_t done = 0, count; done < n; done += count) {
+        count = ati_block_of(n - done);
+        stores[AT_FLOAT64][from](values + done * 8, (char *)wide.d, 8, count);
+        narrow(wide.d, block, count);
+        if (to == AT_FLOAT16)
+            store_f16_float(block, p + done * step, step, count);
+        else
+            store_bf16_float(block, p + done * step, step, count);
+    }
+}
+
 void ati_block_store(const void *values, ati_class from, at_dtype to, char *p, int64_t step,
                      int64_t n)
 {
-    stores[to][from](values, p, step, n);
+    if (to == AT_FLOAT16 || to == AT_BFLOAT16)
+        store_half(values, from, to, p, step, n);
+    else
+        stores[to][from](values, p, step, n);
 }

@@ -13,8 +13,7 @@
 ATI_INLINE void items(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t n,
                       size_t size)
 {
-    for (int64_t k = 0; k < n; k++)
-        memcpy(to + k * to_step, from + k * from_step, size);
+    for (int64_t k = 0; k < n; k++) memcpy(to + k * to_step, from + k * from_step, size);
 }
 
 static void move(const char *from, int64_t from_step, char *to, int64_t to_step, int64_t n,
@@ -61,14 +60,30 @@ void ati_k_copy(const ati_host *src, ati_host *dst)
 
 /* --- selection --- */
 
-ATI_INLINE void select_items(const ati_walk *w, size_t size)
-{
-    const char *condition = w->at[0], *x = w->at[1], *y = w->at[2];
-    for (int64_t k = 0; k < w->run; k++) {
-        bool holds = condition[k * w->step[0]] != 0;
-        memcpy(w->at[3] + k * w->step[3], holds ? x + k * w->step[1] : y + k * w->step[2], size);
+/* Both sides are loaded and one is kept by a mask: a jump per element would often be guessed wrong. */
+#define SELECT(t)                                                                                  \
+    ATI_INLINE void loop_##t(const ati_walk *w, int64_t step, int64_t x_step, int64_t y_step)      \
+    {                                                                                              \
+        const char *condition = w->at[0], *x = w->at[1], *y = w->at[2];                            \
+        char *restrict out = w->at[3];                                                             \
+        for (int64_t k = 0; k < w->run; k++) {                                                     \
+            ati_value_##t a = ati_load_##t(x + k * x_step), b = ati_load_##t(y + k * y_step);      \
+            ati_value_##t mask = (ati_value_##t)(0 - (ati_value_##t)(condition[k * step] != 0));   \
+            ati_store_##t(out + k * (int64_t)sizeof a, (ati_value_##t)((a & mask) | (b & ~mask))); \
+        }                                                                                          \
+    }                                                                                              \
+    static void select_##t(const ati_walk *w)                                                      \
+    {                                                                                              \
+        enum { SIZE = sizeof(ati_value_##t) };                                                     \
+        if (w->step[0] == 1 && w->step[1] == SIZE && w->step[2] == SIZE)                           \
+            loop_##t(w, 1, SIZE, SIZE);                                                            \
+        else                                                                                       \
+            loop_##t(w, w->step[0], w->step[1], w->step[2]);                                       \
     }
-}
+SELECT(u8)
+SELECT(u16)
+SELECT(u32)
+SELECT(u64)
 
 void ati_k_where(const ati_host *condition, const ati_host *x, const ati_host *y, ati_host *out)
 {
@@ -76,10 +91,10 @@ void ati_k_where(const ati_host *condition, const ati_host *x, const ati_host *y
     const ati_host *views[] = {condition, x, y, out};
     for (bool more = ati_walk_start(&w, 4, views); more; more = ati_walk_next(&w)) {
         switch (ati_k_itemsize(out->dtype)) {
-        case 1: select_items(&w, 1); break;
-        case 2: select_items(&w, 2); break;
-        case 4: select_items(&w, 4); break;
-        default: select_items(&w, 8); break;
+        case 1: select_u8(&w); break;
+        case 2: select_u16(&w); break;
+        case 4: select_u32(&w); break;
+        default: select_u64(&w); break;
         }
     }
 }
@@ -105,8 +120,7 @@ void ati_k_ramp_float(double start, double step, ati_host *out)
     int64_t size = ati_k_itemsize(out->dtype), n = ati_k_count(out);
     for (int64_t done = 0; done < n; done += ATI_BLOCK) {
         int64_t count = ati_block_of(n - done);
-        for (int64_t k = 0; k < count; k++)
-            block.d[k] = start + (double)(done + k) * step;
+        for (int64_t k = 0; k < count; k++) block.d[k] = start + (double)(done + k) * step;
         ati_block_store(&block, ATI_REAL, out->dtype, (char *)out->data + done * size, size, count);
     }
 }

@@ -13,18 +13,18 @@
 
 /* X(short name, memory type, value type, from memory, to memory); no short name is a macro, as bool is */
 #define ATI_ELEMENTS(X)                                                                            \
-    X(b8, uint8_t, bool, ATI_TRUTH, (uint8_t))                                                   \
-    X(i8, int8_t, int8_t, , )                                                                    \
-    X(i16, int16_t, int16_t, , )                                                                 \
-    X(i32, int32_t, int32_t, , )                                                                 \
-    X(i64, int64_t, int64_t, , )                                                                 \
-    X(u8, uint8_t, uint8_t, , )                                                                 \
-    X(u16, uint16_t, uint16_t, , )                                                              \
-    X(u32, uint32_t, uint32_t, , )                                                              \
-    X(u64, uint64_t, uint64_t, , )                                                              \
-    X(f16, uint16_t, float, ati_float16_decode, ati_float16_encode)                            \
-    X(bf16, uint16_t, float, ati_bfloat16_decode, ati_bfloat16_encode)                         \
-    X(f32, float, float, , )                                                                   \
+    X(b8, uint8_t, bool, ATI_TRUTH, (uint8_t))                                                     \
+    X(i8, int8_t, int8_t, , )                                                                      \
+    X(i16, int16_t, int16_t, , )                                                                   \
+    X(i32, int32_t, int32_t, , )                                                                   \
+    X(i64, int64_t, int64_t, , )                                                                   \
+    X(u8, uint8_t, uint8_t, , )                                                                    \
+    X(u16, uint16_t, uint16_t, , )                                                                 \
+    X(u32, uint32_t, uint32_t, , )                                                                 \
+    X(u64, uint64_t, uint64_t, , )                                                                 \
+    X(f16, uint16_t, float, ati_float16_decode, ati_float16_encode)                                \
+    X(bf16, uint16_t, float, ati_bfloat16_decode, ati_bfloat16_encode)                             \
+    X(f32, float, float, , )                                                                       \
     X(f64, double, double, , )
 
 #define ATI_TRUTH(byte) ((byte) != 0)
@@ -45,6 +45,25 @@
     }
 ATI_ELEMENTS(ATI_ELEMENT)
 #undef ATI_ELEMENT
+
+/* The lesser and the greater of two, where a NaN on either side wins. In two steps, each a plain select, so that
+ * they become vector code; the comparison with a NaN that is there already is false and keeps it. */
+#define ATI_EXTREMES(name, value)                                                                  \
+    static inline value ati_less_##name(value a, value v)                                          \
+    {                                                                                              \
+        value less = v < a ? v : a;                                                                \
+        return v != v ? v : less;                                                                  \
+    }                                                                                              \
+    static inline value ati_more_##name(value a, value v)                                          \
+    {                                                                                              \
+        value more = v > a ? v : a;                                                                \
+        return v != v ? v : more;                                                                  \
+    }
+ATI_EXTREMES(f16, float)
+ATI_EXTREMES(bf16, float)
+ATI_EXTREMES(f32, float)
+ATI_EXTREMES(f64, double)
+#undef ATI_EXTREMES
 
 /* A stamped loop is written once with the steps as parameters; inlining it with constant steps gives gcc a
  * contiguous version to vectorise. */

@@ -19,11 +19,9 @@ typedef struct lane {
 static void add_each(ati_block *acc, const ati_block *v, int64_t n, ati_class c)
 {
     if (c == ATI_REAL)
-        for (int64_t k = 0; k < n; k++)
-            acc->d[k] += v->d[k];
+        for (int64_t k = 0; k < n; k++) acc->d[k] += v->d[k];
     else
-        for (int64_t k = 0; k < n; k++)
-            acc->u[k] += v->u[k];
+        for (int64_t k = 0; k < n; k++) acc->u[k] += v->u[k];
 }
 
 /* count sums side by side. */
@@ -43,12 +41,10 @@ static void run_through(ati_block *v, const ati_block *carry, int64_t n, ati_cla
 {
     if (c == ATI_REAL) {
         double sum = carry->d[0];
-        for (int64_t k = 0; k < n; k++)
-            v->d[k] = sum += v->d[k];
+        for (int64_t k = 0; k < n; k++) v->d[k] = sum += v->d[k];
     } else {
         uint64_t sum = carry->u[0];
-        for (int64_t k = 0; k < n; k++)
-            v->u[k] = sum += v->u[k];
+        for (int64_t k = 0; k < n; k++) v->u[k] = sum += v->u[k];
     }
 }
 
@@ -79,13 +75,16 @@ static ati_host without(const ati_host *x, int axis)
 void ati_k_cumsum(const ati_host *x, int axis, ati_host *out)
 {
     ati_walk w;
-    lane l = {.length = x->dim[axis], .x_dtype = x->dtype, .out_dtype = out->dtype,
-              .x_step = x->stride[axis], .out_step = out->stride[axis], .c = ati_class_of(x->dtype)};
+    lane l = {.length = x->dim[axis],
+              .x_dtype = x->dtype,
+              .out_dtype = out->dtype,
+              .x_step = x->stride[axis],
+              .out_step = out->stride[axis],
+              .c = ati_class_of(x->dtype)};
     ati_host from = without(x, axis), to = without(out, axis);
     const ati_host *views[] = {&from, &to};
     for (bool more = ati_walk_start(&w, 2, views); more; more = ati_walk_next(&w)) {
-        if (w.run == 1)
-            scan_along(&l, w.at[0], w.at[1]);
+        if (w.run == 1) scan_along(&l, w.at[0], w.at[1]);
         for (int64_t k = 0; w.run > 1 && k < w.run; k += ATI_BLOCK)
             scan_beside(&l, w.at[0] + k * w.step[0], w.step[0], w.at[1] + k * w.step[1], w.step[1],
                         ati_block_of(w.run - k));

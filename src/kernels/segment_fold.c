@@ -15,13 +15,13 @@
 #include "kernels/move.h"
 #include "kernels/segment.h"
 
-enum { LONG_SEGMENT = 1024, BUFFER = 1 << 16 };
+enum { LONG_SEGMENT = 1024, BUFFER = 1 << 16, AHEAD = 8, LINE = 64 };
 
 /* A block of rows on their way to the rows of out. */
 typedef struct batch {
     const char *rows;
-    int64_t row_step;    /* bytes */
-    int64_t count, width; /* rows; elements of each */
+    int64_t row_step;        /* bytes */
+    int64_t count, width;    /* rows; elements of each */
     int64_t slot[ATI_BLOCK]; /* row of out, or -1: dropped */
 } batch;
 
@@ -30,9 +30,14 @@ typedef void folder(const batch *b, const int64_t *slot, char *out);
 #define KEEP_SUM(a, v) ((a) + (v))
 #define KEEP_LESS(a, v) ((v) < (a) ? (v) : (a))
 #define KEEP_MORE(a, v) ((v) > (a) ? (v) : (a))
-/* A NaN that has come stays, since it compares false with everything; a new one is taken. */
-#define KEEP_LESS_OR_NAN(a, v) ((v) != (v) ? (v) : KEEP_LESS(a, v))
-#define KEEP_MORE_OR_NAN(a, v) ((v) != (v) ? (v) : KEEP_MORE(a, v))
+
+/* Asks for a row of out some rows before it is needed: ids are random, and its cache lines are mostly far away. */
+ATI_INLINE void fetch(const char *out, int64_t slot, int64_t size)
+{
+    if (slot >= 0 && size >= LINE)
+        for (int64_t k = 0; k < size && k < AHEAD * LINE; k += LINE)
+            __builtin_prefetch(out + slot * size + k, 1);
+}
 
 /* Folds rows of dtype in into rows of dtype to. Rows of one element get a loop of their own. */
 #define FOLD(name, in, to, keep)                                                                   \
@@ -47,10 +52,11 @@ typedef void folder(const batch *b, const int64_t *slot, char *out);
     }                                                                                              \
     ATI_INLINE void rows_##name(const batch *b, const int64_t *slot, char *out, int64_t width)     \
     {                                                                                              \
-        for (int64_t e = 0; e < b->count; e++)                                                     \
-            if (slot[e] >= 0)                                                                      \
-                row_##name(b->rows + e * b->row_step,                                              \
-                           out + slot[e] * width * (int64_t)sizeof(ati_memory_##to), width);       \
+        const int64_t size = width * (int64_t)sizeof(ati_memory_##to);                             \
+        for (int64_t e = 0; e < b->count; e++) {                                                   \
+            if (e + AHEAD < b->count) fetch(out, slot[e + AHEAD], size);                           \
+            if (slot[e] >= 0) row_##name(b->rows + e * b->row_step, out + slot[e] * size, width);  \
+        }                                                                                          \
     }                                                                                              \
     static void name(const batch *b, const int64_t *slot, char *out)                               \
     {                                                                                              \
@@ -70,8 +76,8 @@ typedef void folder(const batch *b, const int64_t *slot, char *out);
 #define WIDE_SUM(t) FOLD(wide_sum_##t, t, f64, KEEP_SUM)
 #define LEAST(t) FOLD(min_##t, t, t, KEEP_LESS)
 #define MOST(t) FOLD(max_##t, t, t, KEEP_MORE)
-#define LEAST_OR_NAN(t) FOLD(min_##t, t, t, KEEP_LESS_OR_NAN)
-#define MOST_OR_NAN(t) FOLD(max_##t, t, t, KEEP_MORE_OR_NAN)
+#define LEAST_OR_NAN(t) FOLD(min_##t, t, t, ati_less_##t)
+#define MOST_OR_NAN(t) FOLD(max_##t, t, t, ati_more_##t)
 
 SUMS(SUM)
 WIDE_SUMS(WIDE_SUM)
@@ -105,10 +111,10 @@ typedef struct work {
     const ati_host *x, *ids;
     ati_host *out;
     int64_t width;
-    char *buffer;     /* rows of strided x, or NULL */
+    char *buffer;      /* rows of strided x, or NULL */
     int64_t per_batch; /* rows of a batch */
-    int64_t *place;   /* row in side of each segment, or -1; NULL: there is no side */
-    double *side;     /* sums of long segments */
+    int64_t *place;    /* row in side of each segment, or -1; NULL: there is no side */
+    double *side;      /* sums of long segments */
 } work;
 
 /* What an empty segment holds. Infinity casts to the extreme of every integer type; False is the least bool. */
@@ -125,8 +131,7 @@ static void fill_identity(ati_fold op, ati_host *out)
 /* Rows that a segment may have without a row of doubles. */
 static int64_t bearable(const work *w)
 {
-    if (w->op != ATI_FOLD_SUM || folders[w->out->dtype].wide == NULL)
-        return INT64_MAX;
+    if (w->op != ATI_FOLD_SUM || folders[w->out->dtype].wide == NULL) return INT64_MAX;
     return w->out->dtype == AT_FLOAT32 ? LONG_SEGMENT : 0;
 }
 
@@ -134,19 +139,16 @@ static int64_t bearable(const work *w)
 static int64_t number_long(int64_t *count, int64_t n, int64_t limit)
 {
     int64_t found = 0;
-    for (int64_t s = 0; s < n; s++)
-        count[s] = count[s] > limit ? found++ : -1;
+    for (int64_t s = 0; s < n; s++) count[s] = count[s] > limit ? found++ : -1;
     return found;
 }
 
 static bool open_side(work *w)
 {
     int64_t n = w->out->dim[0], limit = bearable(w);
-    if (w->x->dim[0] <= limit || n == 0 || w->width == 0)
-        return true;
+    if (w->x->dim[0] <= limit || n == 0 || w->width == 0) return true;
     w->place = malloc((size_t)n * sizeof *w->place);
-    if (w->place == NULL)
-        return false;
+    if (w->place == NULL) return false;
     ati_host counts = ati_k_view(w->place, AT_INT64, 1, &n);
     ati_k_segment_count(w->ids, &counts);
     int64_t found = number_long(w->place, n, limit);
@@ -181,11 +183,9 @@ static bool rows_are_ready(const work *w)
 static bool open_buffer(work *w)
 {
     w->per_batch = ATI_BLOCK;
-    if (rows_are_ready(w))
-        return true;
+    if (rows_are_ready(w)) return true;
     int64_t size = w->width * ati_k_itemsize(w->out->dtype);
-    if (size > BUFFER / ATI_BLOCK)
-        w->per_batch = size < BUFFER ? BUFFER / size : 1;
+    if (size > BUFFER / ATI_BLOCK) w->per_batch = size < BUFFER ? BUFFER / size : 1;
     w->buffer = malloc((size_t)(size > 0 ? size * w->per_batch : 1));
     return w->buffer != NULL;
 }
@@ -195,8 +195,7 @@ static void read_rows(const work *w, int64_t start, batch *b)
 {
     b->row_step = w->x->stride[0];
     b->rows = (const char *)w->x->data + start * b->row_step;
-    if (w->buffer == NULL)
-        return;
+    if (w->buffer == NULL) return;
     ati_host src = *w->x;
     src.dim[0] = b->count;
     src.data = (char *)w->x->data + start * w->x->stride[0];
@@ -211,8 +210,7 @@ static void read_slots(const work *w, int64_t start, batch *b)
     int64_t step = w->ids->stride[0];
     uint64_t n = (uint64_t)w->out->dim[0];
     ati_ids_load(b->slot, w->ids->dtype, (const char *)w->ids->data + start * step, step, b->count);
-    for (int64_t e = 0; e < b->count; e++)
-        b->slot[e] = (uint64_t)b->slot[e] < n ? b->slot[e] : -1;
+    for (int64_t e = 0; e < b->count; e++) b->slot[e] = (uint64_t)b->slot[e] < n ? b->slot[e] : -1;
 }
 
 /* Rows of long segments go to the side, the others to out. */
@@ -224,8 +222,7 @@ static void fold_apart(const work *w, batch *b)
         b->slot[e] = far[e] < 0 ? b->slot[e] : -1;
     }
     folders[w->out->dtype].wide(b, far, (char *)w->side);
-    if (w->out->dtype == AT_FLOAT32)
-        sum_f32(b, b->slot, w->out->data);
+    if (w->out->dtype == AT_FLOAT32) sum_f32(b, b->slot, w->out->data);
 }
 
 static void fold_batches(const work *w)
@@ -246,17 +243,14 @@ static void fold_batches(const work *w)
 bool ati_k_segment_fold(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out)
 {
     work w = {.op = op, .x = x, .ids = ids, .out = out, .width = 1};
-    for (int k = 1; k < out->ndim; k++)
-        w.width *= out->dim[k];
-    if (ati_k_count(out) == 0)
-        return true;
+    for (int k = 1; k < out->ndim; k++) w.width *= out->dim[k];
+    if (ati_k_count(out) == 0) return true;
     bool ready = open_buffer(&w) && open_side(&w);
     if (ready) {
         fill_identity(op, out);
         if (x->dim[0] > 0 && (w.place != NULL || folders[out->dtype].fold[op] != NULL))
             fold_batches(&w);
-        if (w.place != NULL)
-            close_side(&w);
+        if (w.place != NULL) close_side(&w);
     }
     free(w.side);
     free(w.place);

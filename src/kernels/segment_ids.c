@@ -21,13 +21,11 @@ static bool inside(int64_t id, int64_t n) { return (uint64_t)id < (uint64_t)n; }
 void ati_k_segment_count(const ati_host *ids, ati_host *out)
 {
     int64_t block[ATI_BLOCK], n = out->dim[0], *counts = out->data;
-    if (n > 0)
-        memset(counts, 0, (size_t)n * sizeof *counts);
+    if (n > 0) memset(counts, 0, (size_t)n * sizeof *counts);
     for (int64_t k = 0; k < ids->dim[0];) {
         int64_t length = read_block(ids, k, block);
         for (int64_t e = 0; e < length; e++)
-            if (inside(block[e], n))
-                counts[block[e]]++;
+            if (inside(block[e], n)) counts[block[e]]++;
         k += length;
     }
 }
@@ -37,8 +35,7 @@ void ati_k_slot_ids(const ati_host *ids, int64_t n, ati_host *out)
     int64_t *to = out->data;
     for (int64_t k = 0; k < ids->dim[0];) {
         int64_t length = read_block(ids, k, to + k);
-        for (int64_t e = k; e < k + length; e++)
-            to[e] = inside(to[e], n) ? to[e] : n;
+        for (int64_t e = k; e < k + length; e++) to[e] = inside(to[e], n) ? to[e] : n;
         k += length;
     }
 }
@@ -49,8 +46,7 @@ void ati_k_slot_kept(const ati_host *ids, int64_t n, ati_host *out)
     bool *to = out->data;
     for (int64_t k = 0; k < ids->dim[0];) {
         int64_t length = read_block(ids, k, block);
-        for (int64_t e = 0; e < length; e++)
-            to[k + e] = inside(block[e], n);
+        for (int64_t e = 0; e < length; e++) to[k + e] = inside(block[e], n);
         k += length;
     }
 }
@@ -58,8 +54,7 @@ void ati_k_slot_kept(const ati_host *ids, int64_t n, ati_host *out)
 static int64_t add_clamped(int64_t a, int64_t b)
 {
     int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return b < 0 ? INT64_MIN : INT64_MAX;
+    if (__builtin_add_overflow(a, b, &sum)) return b < 0 ? INT64_MIN : INT64_MAX;
     return sum;
 }
 
@@ -81,8 +76,7 @@ void ati_k_counts(const ati_host *counts, int64_t *sum, int64_t *least)
 /* Writes value count times, or up to the end; returns the place behind. */
 static int64_t *put(int64_t *to, const int64_t *end, int64_t value, int64_t count)
 {
-    for (count = count < end - to ? count : end - to; count > 0; count--)
-        *to++ = value;
+    for (count = count < end - to ? count : end - to; count > 0; count--) *to++ = value;
     return to;
 }
 
@@ -92,8 +86,7 @@ void ati_k_partition_ids(const ati_host *partitions, ati_host *out)
     int64_t *to = out->data, *end = to + out->dim[0];
     for (int64_t k = 0; k < n && to < end;) {
         int64_t length = read_block(partitions, k, block);
-        for (int64_t e = 0; e < length; e++)
-            to = put(to, end, k + e, block[e]);
+        for (int64_t e = 0; e < length; e++) to = put(to, end, k + e, block[e]);
         k += length;
     }
     put(to, end, n, INT64_MAX);

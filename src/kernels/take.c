@@ -10,12 +10,12 @@
 #include "kernels/move.h"
 
 typedef struct gather {
-    const char *from;  /* x at the current position of the axes before */
+    const char *from; /* x at the current position of the axes before */
     int64_t rows, row_step;
-    ati_host piece;    /* what lies behind the axis; data is set per row where it is strided */
-    int64_t size;      /* bytes of a piece */
-    bool whole;        /* a piece is one stretch of memory */
-    bool wrap;         /* negative indices count from the end, others are refused; else: zeros */
+    ati_host piece; /* what lies behind the axis; data is set per row where it is strided */
+    int64_t size;   /* bytes of a piece */
+    bool whole;     /* a piece is one stretch of memory */
+    bool wrap;      /* negative indices count from the end, others are refused; else: zeros */
     char *to;
 } gather;
 
@@ -32,8 +32,7 @@ ATI_INLINE bool block_of_size(gather *g, const int64_t *ids, int64_t count, int6
     for (int64_t k = 0; k < count; k++, g->to += size) {
         int64_t row = ids[k] < 0 && g->wrap ? ids[k] + g->rows : ids[k];
         bool inside = row >= 0 && row < g->rows;
-        if (!inside && g->wrap)
-            return false;
+        if (!inside && g->wrap) return false;
         if (!inside)
             memset(g->to, 0, (size_t)size);
         else if (g->whole)
@@ -64,8 +63,7 @@ static bool gather_all(gather *g, const ati_host *indices)
         for (int64_t k = 0; k < w.run; k += ATI_BLOCK) {
             int64_t count = ati_block_of(w.run - k);
             ati_ids_load(ids, indices->dtype, w.at[0] + k * w.step[0], w.step[0], count);
-            if (!gather_block(g, ids, count))
-                return false;
+            if (!gather_block(g, ids, count)) return false;
         }
     return true;
 }
@@ -94,8 +92,7 @@ static bool take(const ati_host *x, const ati_host *indices, int axis, bool wrap
     for (bool more = ati_walk_start(&w, 1, &outer); more; more = ati_walk_next(&w))
         for (int64_t k = 0; k < w.run; k++) {
             g.from = w.at[0] + k * w.step[0];
-            if (!gather_all(&g, indices))
-                return false;
+            if (!gather_all(&g, indices)) return false;
         }
     return true;
 }

@@ -42,19 +42,22 @@ UNARY(is_nan_f64, f64, b8, NOT_A_NUMBER)
 UNARY(is_finite_f64, f64, b8, FINITE)
 
 /* In the order of ati_unary. */
-#define OF(t) {exp_##t, log_##t, sqrt_##t, is_nan_##t, is_finite_##t}
+#define OF(t)                                                                                      \
+    {                                                                                              \
+        exp_##t, log_##t, sqrt_##t, is_nan_##t, is_finite_##t                                      \
+    }
 
-static unary *const unaries[][5] = {
-    [AT_FLOAT16] = OF(f16), [AT_BFLOAT16] = OF(bf16), [AT_FLOAT32] = OF(f32), [AT_FLOAT64] = OF(f64)};
+static unary *const unaries[][5] = {[AT_FLOAT16] = OF(f16),
+                                    [AT_BFLOAT16] = OF(bf16),
+                                    [AT_FLOAT32] = OF(f32),
+                                    [AT_FLOAT64] = OF(f64)};
 
 /* No bool and no integer is NaN or infinite. */
 static bool test_whole(ati_unary op, ati_host *out)
 {
-    if (op < ATI_IS_NAN)
-        return false;
+    if (op < ATI_IS_NAN) return false;
     int64_t n = ati_k_count(out);
-    if (n > 0)
-        memset(out->data, op == ATI_IS_FINITE, (size_t)n);
+    if (n > 0) memset(out->data, op == ATI_IS_FINITE, (size_t)n);
     return true;
 }
 
@@ -62,8 +65,7 @@ bool ati_k_unary(ati_unary op, const ati_host *x, ati_host *out)
 {
     ati_walk w;
     const ati_host *views[] = {x, out};
-    if (x->dtype < AT_FLOAT16)
-        return test_whole(op, out);
+    if (x->dtype < AT_FLOAT16) return test_whole(op, out);
     for (bool more = ati_walk_start(&w, 2, views); more; more = ati_walk_next(&w))
         unaries[x->dtype][op](&w);
     return true;

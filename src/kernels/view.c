@@ -21,8 +21,7 @@ int64_t ati_k_count(const ati_host *view)
 {
     int64_t count = 1;
     for (int k = 0; k < view->ndim; k++) {
-        if (view->dim[k] == 0)
-            return 0;
+        if (view->dim[k] == 0) return 0;
         count *= view->dim[k];
     }
     return count;
@@ -54,8 +53,7 @@ void ati_k_row_major(ati_host *view)
 ati_host ati_k_view(void *data, at_dtype dtype, int ndim, const int64_t *dims)
 {
     ati_host view = {.data = data, .dtype = dtype, .ndim = ndim};
-    for (int k = 0; k < ndim; k++)
-        view.dim[k] = dims[k];
+    for (int k = 0; k < ndim; k++) view.dim[k] = dims[k];
     ati_k_row_major(&view);
     return view;
 }
@@ -65,8 +63,7 @@ bool ati_k_is_row_major(const ati_host *view)
     int64_t stride = ati_k_itemsize(view->dtype);
     bool regular = true;
     for (int k = view->ndim - 1; k >= 0; k--) {
-        if (view->dim[k] == 0)
-            return true;
+        if (view->dim[k] == 0) return true;
         regular = regular && (view->dim[k] == 1 || view->stride[k] == stride);
         stride *= view->dim[k];
     }
@@ -77,12 +74,10 @@ bool ati_k_broadcast(ati_host *view, int ndim, const int64_t *dims)
 {
     int added = ndim - view->ndim;
     ati_host wide = {.data = view->data, .dtype = view->dtype, .ndim = ndim};
-    if (added < 0)
-        return false;
+    if (added < 0) return false;
     for (int k = 0; k < ndim; k++) {
         int64_t have = k < added ? 1 : view->dim[k - added];
-        if (have != dims[k] && have != 1)
-            return false;
+        if (have != dims[k] && have != 1) return false;
         wide.dim[k] = dims[k];
         wide.stride[k] = have == 1 ? 0 : view->stride[k - added];
     }
@@ -94,16 +89,13 @@ bool ati_k_broadcast_dims(const ati_host *view, int *ndim, int64_t *dims)
 {
     int added = view->ndim - *ndim;
     if (added > 0) {
-        for (int k = *ndim - 1; k >= 0; k--)
-            dims[k + added] = dims[k];
-        for (int k = 0; k < added; k++)
-            dims[k] = 1;
+        for (int k = *ndim - 1; k >= 0; k--) dims[k + added] = dims[k];
+        for (int k = 0; k < added; k++) dims[k] = 1;
         *ndim = view->ndim;
     }
     for (int k = 0; k < view->ndim; k++) {
         int64_t *to = dims + (*ndim - view->ndim) + k;
-        if (*to != view->dim[k] && *to != 1 && view->dim[k] != 1)
-            return false;
+        if (*to != view->dim[k] && *to != 1 && view->dim[k] != 1) return false;
         *to = *to == 1 ? view->dim[k] : *to;
     }
     return true;
@@ -113,8 +105,7 @@ bool ati_k_broadcast_dims(const ati_host *view, int *ndim, int64_t *dims)
 static bool continues(const ati_walk *w, const ati_host *const *view, int k)
 {
     for (int v = 0; v < w->views; v++)
-        if (w->stride[v][w->ndim - 1] != view[v]->stride[k] * view[v]->dim[k])
-            return false;
+        if (w->stride[v][w->ndim - 1] != view[v]->stride[k] * view[v]->dim[k]) return false;
     return w->ndim > 0;
 }
 
@@ -126,8 +117,7 @@ static void add_axis(ati_walk *w, const ati_host *const *view, int k)
         w->index[w->ndim] = 0;
         w->dim[w->ndim++] = view[0]->dim[k];
     }
-    for (int v = 0; v < w->views; v++)
-        w->stride[v][w->ndim - 1] = view[v]->stride[k];
+    for (int v = 0; v < w->views; v++) w->stride[v][w->ndim - 1] = view[v]->stride[k];
 }
 
 bool ati_walk_start(ati_walk *w, int views, const ati_host *const *view)
@@ -135,10 +125,8 @@ bool ati_walk_start(ati_walk *w, int views, const ati_host *const *view)
     w->views = views;
     w->ndim = 0;
     for (int k = 0; k < view[0]->ndim; k++) {
-        if (view[0]->dim[k] == 0)
-            return false;
-        if (view[0]->dim[k] > 1)
-            add_axis(w, view, k);
+        if (view[0]->dim[k] == 0) return false;
+        if (view[0]->dim[k] > 1) add_axis(w, view, k);
     }
     w->run = w->ndim > 0 ? w->dim[w->ndim - 1] : 1;
     for (int v = 0; v < views; v++) {
@@ -154,12 +142,10 @@ bool ati_walk_next(ati_walk *w)
     for (int k = w->ndim - 1; k >= 0; k--) {
         if (w->index[k] + 1 < w->dim[k]) {
             w->index[k]++;
-            for (int v = 0; v < w->views; v++)
-                w->at[v] += w->stride[v][k];
+            for (int v = 0; v < w->views; v++) w->at[v] += w->stride[v][k];
             return true;
         }
-        for (int v = 0; v < w->views; v++)
-            w->at[v] -= w->stride[v][k] * w->index[k];
+        for (int v = 0; v < w->views; v++) w->at[v] -= w->stride[v][k] * w->index[k];
         w->index[k] = 0;
     }
     return false;

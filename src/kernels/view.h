@@ -39,11 +39,11 @@ bool ati_k_broadcast_dims(const ati_host *view, int *ndim, int64_t *dims);
 #define ATI_WALK_VIEWS 4
 
 typedef struct ati_walk {
-    char *at[ATI_WALK_VIEWS];      /* first element of this run */
-    int64_t step[ATI_WALK_VIEWS];  /* bytes from one element of a run to the next */
-    int64_t run;                   /* elements of a run */
+    char *at[ATI_WALK_VIEWS];     /* first element of this run */
+    int64_t step[ATI_WALK_VIEWS]; /* bytes from one element of a run to the next */
+    int64_t run;                  /* elements of a run */
     int views;
-    int ndim;                      /* axes outside the run */
+    int ndim; /* axes outside the run */
     int64_t dim[AT_MAX_NDIM];
     int64_t index[AT_MAX_NDIM];
     int64_t stride[ATI_WALK_VIEWS][AT_MAX_NDIM];

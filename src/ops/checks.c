@@ -33,6 +33,21 @@ bool ati_check_size(at_frame *f, const char *name, at_dim size)
     return !at_failed(f);
 }
 
+bool ati_check_there(at_frame *f, const char *name, at_array a)
+{
+    if (at_is_nil(a))
+        ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
+    return !at_failed(f);
+}
+
+/* A size that must be given. */
+static bool check_given(at_frame *f, const char *name, at_dim size)
+{
+    if (at_is_nil(size.sym) && size.n == INT64_MIN)
+        ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
+    return ati_check_size(f, name, size);
+}
+
 /* A vector of ids or lengths. */
 static bool check_vector(at_frame *f, const char *name, at_array v, at_shape *shape)
 {
@@ -47,7 +62,7 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
 {
     char xs[120], is[120];
     at_shape x_shape, ids_shape;
-    if (!ati_check_size(f, "num_segments", n) || !check_vector(f, "segment_ids", ids, &ids_shape))
+    if (!check_given(f, "num_segments", n) || !check_vector(f, "segment_ids", ids, &ids_shape))
         return false;
     if (data == NULL)
         return true;
@@ -67,7 +82,7 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
 bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
 {
     at_shape shape;
-    if (!ati_check_size(f, "total_length", total) ||
+    if (!check_given(f, "total_length", total) ||
         !check_vector(f, "partitions", partitions, &shape))
         return false;
     const at_backend *be = partitions.be;
@@ -89,6 +104,22 @@ bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
     return !at_failed(f);
 }
 
+bool ati_check_reshape(at_frame *f, const at_shape *shape)
+{
+    char text[120];
+    int unknown = 0;
+    bool fine = true;
+    for (int k = 0; k < shape->ndim; k++) {
+        int64_t size = at_is_nil(shape->dim[k].sym) ? shape->dim[k].n : 0;
+        unknown += size == -1;
+        fine = fine && size >= -1;
+    }
+    if (!fine || unknown > 1)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'shape': expected sizes >= 0 and at most one -1, found %s",
+                 show(text, sizeof text, shape));
+    return !at_failed(f);
+}
+
 /* The dtype of a value that has none asked for: a scalar takes the default of its kind. */
 static at_dtype dtype_of_value(at_frame *f, const at_backend *be, at_array a)
 {
@@ -96,6 +127,17 @@ static at_dtype dtype_of_value(at_frame *f, const at_backend *be, at_array a)
     if (at_dtype_of(f, a, &t) != AT_OK || !(a.be->traits & AT_WEAK) || t == AT_BOOL)
         return t;
     return be->default_dtype(be, t == AT_INT64 ? 'i' : 'f');
+}
+
+/* An integer scalar must fit an integer dtype. */
+static bool check_fits(at_frame *f, const char *name, at_array value, at_dtype dtype)
+{
+    const at_scalar *s = value.be == &at_weak ? value.p : NULL;
+    if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(dtype) && !ati_int_fits(dtype, s))
+        ati_fail(f, NULL, AT_EOVERFLOW,
+                 "argument '%s': the Python integer %.17g is out of bounds for %s", name, s->d,
+                 at_dtype_name(dtype));
+    return !at_failed(f);
 }
 
 bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
@@ -106,6 +148,8 @@ bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
     else if (at_dtype_of(f, repeats, &t) == AT_OK && !ati_is_integer(t))
         ati_fail(f, NULL, AT_EDTYPE, "argument 'repeats': expected integers, found %s",
                  at_dtype_name(t));
+    if (!at_failed(f) && !check_fits(f, "repeats", repeats, AT_INT64))
+        return false;
     if (!at_failed(f) && repeats.be == &at_weak && ((const at_scalar *)repeats.p)->i < 0)
         ati_fail(f, NULL, AT_EVALUE, "argument 'repeats': expected counts >= 0, found %" PRId64,
                  ((const at_scalar *)repeats.p)->i);
@@ -127,16 +171,6 @@ bool ati_settle_scan(at_frame *f, at_array x, int *axis)
     return !at_failed(f);
 }
 
-static bool check_fits(at_frame *f, at_array fill, at_dtype dtype)
-{
-    const at_scalar *s = fill.be == &at_weak ? fill.p : NULL;
-    if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(dtype) && !ati_int_fits(dtype, s))
-        ati_fail(f, NULL, AT_EOVERFLOW,
-                 "argument 'fill_value': the Python integer %.17g is out of bounds for %s", s->d,
-                 at_dtype_name(dtype));
-    return !at_failed(f);
-}
-
 bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, at_array fill,
                      at_array like, at_dtype *dtype)
 {
@@ -151,7 +185,7 @@ bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, a
         ati_fail(f, NULL, AT_EDTYPE,
                  "argument 'dtype': expected a bool, integer or floating dtype, found %s's own",
                  be->name);
-    return !at_failed(f) && check_fits(f, fill, *dtype);
+    return !at_failed(f) && check_fits(f, "fill_value", fill, *dtype);
 }
 
 bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_array *stop,
@@ -176,5 +210,6 @@ bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_ar
         floating = ati_is_float(dtype_of_value(f, be, bounds[i])) || floating;
     if (*dtype == AT_NODTYPE)
         *dtype = be->default_dtype(be, floating ? 'f' : 'i');
-    return !at_failed(f);
+    return check_fits(f, "start", *start, *dtype) && check_fits(f, "stop", *stop, *dtype) &&
+           check_fits(f, "step", *step, *dtype);
 }

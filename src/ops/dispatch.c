@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/places.h"
 #include "ops/formula.h"
 #include "ops/table.h"
 
@@ -14,6 +15,22 @@ static at_frame *begin(at_frame *frame, at_frame *up, const ati_op *op)
     at_enter(frame, up);
     frame->op = op->name;
     return frame;
+}
+
+/* Leaves with what a slot has given. */
+static at_array end(at_frame *f, const ati_op *op, at_status status, at_array out)
+{
+    if (status == AT_OK)
+        return ati_leave_with(f, out);
+    ati_result(f, op->name, status, AT_NIL);
+    return at_leave(f, AT_NIL);
+}
+
+/* Leaves with what a formula has given. */
+static at_array end_formula(at_frame *f, at_array out)
+{
+    ati_blame(f, f->op);
+    return at_leave(f, out);
 }
 
 #define ADDRESS_DATA(name) &name,
@@ -44,7 +61,7 @@ static at_frame *begin(at_frame *frame, at_frame *up, const ati_op *op)
 #define CHECK_REPEAT ati_check_repeats(f, repeats, total_repeat_length)
 #define CHECK_REPEAT_EACH ati_check_repeats(f, repeats, AT_NO_DIM)
 #define CHECK_CAST true
-#define CHECK_RESHAPE true
+#define CHECK_RESHAPE ati_check_reshape(f, shape)
 #define CHECK_FULL ati_settle_full(f, be, shape, fill_value, like, &dtype)
 #define CHECK_ZEROS true
 #define CHECK_FULL_LIKE true
@@ -53,7 +70,7 @@ static at_frame *begin(at_frame *frame, at_frame *up, const ati_op *op)
 #define CHECK_SEGMENT ati_check_segments(f, "x", x, segment_ids, num_segments)
 #define CHECK_SEGMENT_LOGITS ati_check_segments(f, "logits", logits, segment_ids, num_segments)
 #define CHECK_SEGMENT_COUNT ati_check_segments(f, NULL, AT_NIL, segment_ids, num_segments)
-#define CHECK_SEGMENT_CONSTANT CHECK_SEGMENT
+#define CHECK_SEGMENT_CONSTANT (CHECK_SEGMENT && ati_check_there(f, "constant", constant))
 #define CHECK_PARTITION ati_check_partitions(f, partitions, total_length)
 #define CHECK_PARTITION_LOGITS ati_check_partitions(f, partitions, total_length)
 #define CHECK_PARTITION_IDS ati_check_partitions(f, partitions, total_length)
@@ -72,22 +89,21 @@ static at_frame *begin(at_frame *frame, at_frame *up, const ati_op *op)
 #define OP(kind, name, level, ...)                                                                 \
     at_array at_##name(at_frame *up ATI_SIG_##kind(ATI_PARAM))                                     \
     {                                                                                              \
+        if (at_failed(up)) /* and the error keeps the name of the op that failed */                \
+            return AT_NIL;                                                                         \
         const ati_op *op = &ati_ops[ATI_OP_##name];                                                \
         at_frame frame, *f = begin(&frame, up, op);                                                \
         at_array *const operand[] = {ATI_SIG_##kind(ADDRESS)};                                     \
         at_array out = AT_NIL;                                                                     \
+        at_status status = AT_DECLINE;                                                             \
         const at_backend *be = ati_promote(f, op, operand);                                        \
-        if (be != NULL && CHECK_##kind) {                                                          \
-            at_status status = AT_DECLINE;                                                         \
-            if (SLOT_##level(be, name))                                                            \
-                status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), &out);                        \
-            if (status == AT_DECLINE)                                                              \
-                out = DECLINED_##level(name, (f ATI_SIG_##kind(ATI_ARG)));                         \
-            else                                                                                   \
-                out = ati_result(f, f->op, status, out);                                            \
-        }                                                                                          \
-        ati_blame(f, f->op);                                                                       \
-        return at_leave(f, out);                                                                   \
+        if (be == NULL || !(CHECK_##kind))                                                         \
+            return end(f, op, f->cx->status, AT_NIL);                                              \
+        if (SLOT_##level(be, name))                                                                \
+            status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), &out);                            \
+        if (status == AT_DECLINE)                                                                  \
+            return end_formula(f, DECLINED_##level(name, (f ATI_SIG_##kind(ATI_ARG))));            \
+        return end(f, op, status, out);                                                            \
     }
 #include "anytensor/ops.def"
 

@@ -3,6 +3,7 @@
  * The ids of the runs come from two running sums: the first gives where each run ends; counting the ends
  * at each position and summing again gives how many runs are over, which is the id. Nothing depends on the
  * values but values, so it passes every compiler, and what lies behind the last end gets id N by itself. */
+#include "core/dim.h"
 #include "core/promote.h"
 #include "ops/formula.h"
 
@@ -53,11 +54,18 @@ at_array ati_partition_softmax(at_frame *f, at_array logits, at_array partitions
 static at_array counts_of(at_frame *f, at_array repeats, at_dim n, at_array like)
 {
     at_shape shape;
-    if (at_shape_of(f, repeats, &shape) != AT_OK || shape.ndim == 1)
+    if (at_shape_of(f, repeats, &shape) != AT_OK)
+        return AT_NIL;
+    if (shape.ndim == 1 && ati_dim_equal(f, shape.dim[0], n))
         return repeats;
     if (shape.ndim > 1) {
         ati_fail(f, NULL, AT_ESHAPE, "argument 'repeats': expected rank 0 or 1, found rank %d",
                  shape.ndim);
+        return AT_NIL;
+    }
+    if (shape.ndim == 1 && !ati_dim_equal(f, shape.dim[0], AT_DIM(1))) {
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'repeats': expected one count, or one per element, found another length");
         return AT_NIL;
     }
     at_shape row = {.ndim = 1};

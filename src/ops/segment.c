@@ -77,13 +77,14 @@ at_array ati_segment_sum(at_frame *f, at_array x, at_array segment_ids, at_dim n
 {
     (void)sorted;
     slots s = slots_of(f, x, segment_ids, num_segments);
+    const at_backend *be = x.be;
     if (at_failed(f))
         return AT_NIL;
     if (s.type == AT_BOOL) {
-        s.type = x.be->default_dtype(x.be, 'i');
+        s.type = be->default_dtype(be, 'i');
         x = at_astype(f, x, s.type);
     }
-    if (!(x.be->traits & AT_WIDE_SUMS))
+    if (!(be->traits & AT_WIDE_SUMS))
         x = wide(f, x, s.type);
     at_array sum = at_slot_sum(f, x, s.ids, s.count);
     return finish(f, sum, &s);
@@ -132,9 +133,10 @@ typedef at_array fold(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 
 /* The same extremes with a derivative: each segment's is shared equally by the rows that reach it.
  *
- * mean is the mean of those rows, computed so that its derivative is the share; its value may be off by
- * a rounding, so where it is finite only its derivative is added, to the exact value. An infinite extreme
- * is its own exact mean. Slots that no row reaches (empty, or NaN) keep their value and pass nothing on. */
+ * half is half the mean of those rows, computed so that its derivative is half the share. Its value may be
+ * off by a rounding, so where it is finite only its derivative is added, to the exact value; the mean itself
+ * could overflow (rows masked with the least finite number). An infinite extreme is its own exact mean.
+ * Slots that no row reaches (empty, or NaN) keep their value and pass nothing on. */
 static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
 {
     at_array own = at_spread(f, peak, s->ids);
@@ -142,12 +144,15 @@ static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
     at_array ones = at_astype(f, tie, wide_type(s));
     at_array ties = ati_spent(f, at_slot_sum(f, ones, s->ids, s->count), ones);
     at_array divide = at_maximum(f, ties, ati_one);
-    at_array spread = ati_spent(f, at_spread(f, divide, s->ids), divide);
+    at_array twice = ati_spent(f, at_add(f, divide, divide), divide);
+    at_array spread = ati_spent(f, at_spread(f, twice, s->ids), twice);
     at_array rows = ati_spent(f, at_where(f, tie, x, ati_zero), tie);
     at_array share = ati_spent(f, at_div(f, rows, spread), spread);
-    at_array mean = ati_spent(f, at_slot_sum(f, share, s->ids, s->count), share);
-    at_array slope = at_sub(f, mean, at_stop_gradient(f, mean));
+    at_array half = ati_spent(f, at_slot_sum(f, share, s->ids, s->count), share);
+    at_array step = at_sub(f, half, at_stop_gradient(f, half));
+    at_array slope = ati_spent(f, at_add(f, step, step), step);
     at_array exact = ati_spent(f, at_add(f, peak, slope), slope);
+    at_array mean = ati_spent(f, at_add(f, half, half), half);
     at_array some = at_where(f, at_is_finite(f, peak), exact, mean);
     return at_where(f, at_equal(f, ties, ati_zero), peak, some);
 }

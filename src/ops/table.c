@@ -22,12 +22,30 @@
 #define ROLE(name, role, text, how) OPERAND_##role(ATI_##role)
 #define NAME(name, role, text, how) OPERAND_##role(#name)
 #define SIZEOF(name, role, text, how) OPERAND_##role(0)
+/* " && all of its operands are data" */
+#define ALL_DATA(name, role, text, how) AND_##role
+#define AND_DATA &&true
+#define AND_MAYBE &&false
+#define AND_INDEX &&false
+#define AND_MASK &&false
+#define AND_VALUE &&false
+#define AND_LIKE &&false
+#define AND_LIST &&false
+#define AND_SIZE &&true
+#define AND_MAYBE_SIZE &&true
+#define AND_SHAPE &&true
+#define AND_AXES &&true
+#define AND_AXIS &&true
+#define AND_FLAG &&true
+#define AND_DTYPE &&true
+#define AND_DEVICE &&true
 
 const ati_op ati_ops[ATI_OP_COUNT] = {
 #define OP(kind, op_name, level, op_rule, ...)                                                     \
     [ATI_OP_##op_name] = {.name = #op_name,                                                        \
                           .rule = ATI_##op_rule,                                                   \
                           .operands = (int)sizeof((char[]){ATI_SIG_##kind(SIZEOF)}),               \
+                          .plain = true ATI_SIG_##kind(ALL_DATA),                                  \
                           .role = {ATI_SIG_##kind(ROLE)},                                          \
                           .argument = {ATI_SIG_##kind(NAME)}},
 #include "anytensor/ops.def"

@@ -76,11 +76,11 @@ static bool own(pa_edge *e, PyObject *owned, const at_backend *be, at_array *out
 
 bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, at_array *out)
 {
-    if (Py_IS_TYPE(obj, pa_ndarray_type())) {
-        *out = (at_array){obj, &e->st->numpy};
+    const at_backend *be = pa_backend_at_hand(e->st, obj);
+    if (be != NULL) {
+        *out = (at_array){obj, be};
         return true;
     }
-    const at_backend *be = NULL;
     if (PyFloat_CheckExact(obj) || PyLong_CheckExact(obj) || PyBool_Check(obj)) {
         weak_number(obj, place);
         be = &at_weak;
@@ -89,7 +89,7 @@ bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, 
     }
     if (pa_is_numpy_scalar(obj))
         return own(e, pa_numpy_scalar_to_array(obj), &e->st->numpy, out);
-    be = pa_backend_of(e->st, Py_TYPE(obj));
+    be = pa_backend_of(e->st, obj);
     if (be != NULL) {
         *out = (at_array){obj, be};
         return true;
@@ -110,10 +110,22 @@ bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, 
     return refuse(e, name, "an array or a scalar", obj);
 }
 
+/* A list as a tuple that the frame owns: code that runs during the call may change the list. */
+static PyObject *frozen(pa_edge *e, PyObject *obj)
+{
+    at_array tuple;
+    if (PyTuple_Check(obj))
+        return obj;
+    return own(e, PyList_AsTuple(obj), &e->st->numpy, &tuple) ? tuple.p : NULL;
+}
+
 static bool to_list(pa_edge *e, const char *name, PyObject *obj, at_list *out)
 {
     if (!PyList_Check(obj) && !PyTuple_Check(obj))
         return refuse(e, name, "a list or tuple of arrays", obj);
+    obj = frozen(e, obj);
+    if (obj == NULL)
+        return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     e->list = PyMem_Calloc((size_t)n + 1, sizeof *e->list);
     e->list_scalars = PyMem_Calloc((size_t)n + 1, sizeof *e->list_scalars);
@@ -151,7 +163,7 @@ static bool whole_to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *o
     double d = PyFloat_AsDouble(obj);
     if (PyErr_Occurred())
         return false;
-    if (!(d == (double)(int64_t)d) || d >= 9.2e18 || d <= -9.2e18)
+    if (!(d > -9.2e18 && d < 9.2e18) || d != (double)(int64_t)d)
         return refuse_value(e, name, "an integral size", obj);
     *out = AT_DIM((int64_t)d);
     return true;
@@ -196,7 +208,7 @@ static bool numpy_scalar_to_size(pa_edge *e, const char *name, PyObject *obj, at
         out->sym = AT_NIL;
         return to_int64(e, name, obj, &out->n);
     }
-    if (pa_is_numpy_bool(obj))
+    if (!pa_is_numpy_float(obj))
         return refuse(e, name, "a size (an int)", obj);
     return whole_to_size(e, name, obj, out);
 }
@@ -213,7 +225,7 @@ static bool to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *out)
         return numpy_scalar_to_size(e, name, obj, out);
     if (PyFloat_Check(obj))
         return whole_to_size(e, name, obj, out);
-    const at_backend *be = pa_backend_of(e->st, Py_TYPE(obj));
+    const at_backend *be = pa_backend_of(e->st, obj);
     if (be != NULL)
         return array_to_size(e, name, obj, be, out);
     if (PyErr_Occurred())
@@ -232,6 +244,9 @@ static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
         s->ndim = 1;
         return to_size(e, name, obj, &s->dim[0]);
     }
+    obj = frozen(e, obj);
+    if (obj == NULL)
+        return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     if (n > AT_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected rank <= %d, found %zd",
@@ -269,9 +284,13 @@ static bool to_axes(pa_edge *e, const char *name, PyObject *obj, at_axes *out)
     out->count = 1;
     if (!PyTuple_Check(obj) && !PyList_Check(obj))
         return to_axis(e, name, obj, &out->axis[0]);
+    obj = frozen(e, obj);
+    if (obj == NULL)
+        return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     if (n > AT_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "%s: argument '%s': too many axes", e->sig->name, name);
+        PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected at most %d axes, found %zd",
+                     e->sig->name, name, AT_MAX_NDIM, n);
         return false;
     }
     out->count = (int)n;

@@ -47,7 +47,7 @@ static PyObject *integer_of(const at_scalar *s)
         return PyLong_FromLongLong(s->i);
     if (s->range == AT_FITS_UINT64)
         return PyLong_FromUnsignedLongLong((uint64_t)s->i);
-    return PyLong_FromDouble(s->d);
+    return PyFloat_FromDouble(s->d); /* beyond every integer dtype: only floats take it */
 }
 
 PyObject *pa_number(pa_frame *f, at_array scalar)
@@ -63,6 +63,16 @@ PyObject *pa_number(pa_frame *f, at_array scalar)
     case AT_WEAK_FLOAT: return pa_keep(f, PyFloat_FromDouble(s->d));
     }
     return NULL;
+}
+
+PyObject *pa_step(pa_frame *f, PyObject *step)
+{
+    bool number = step != NULL && (PyLong_Check(step) || PyFloat_Check(step));
+    if (!number || PyObject_IsTrue(step))
+        return step;
+    PyErr_SetString(PyExc_ValueError,
+                    "arange: argument 'step': expected a step that is not 0, found 0");
+    return pa_keep(f, NULL);
 }
 
 PyObject *pa_shape(pa_frame *f, const at_shape *shape)

@@ -29,6 +29,7 @@ typedef struct pa_known_type {
 /* --- module state ----------------------------------------------------------------------------------- */
 
 struct pa_state {
+    PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
     at_backend numpy; /* always awake */
     at_backend torch; /* state is NULL until torch is seen */
     at_backend symbol; /* sizes and scalars that a framework traces: SymInt, SymFloat, SymBool */
@@ -39,9 +40,21 @@ struct pa_state {
 
 pa_state *pa_state_of(PyObject *module);
 
-/* The backend of a type, or NULL without an exception where no awake or loaded framework has it, or with
+/* The backend of an object's type, or NULL without an exception where no awake or loaded framework has it, or with
  * one. Never imports anything. */
-const at_backend *pa_backend_of(pa_state *st, PyTypeObject *type);
+const at_backend *pa_backend_of(pa_state *st, PyObject *obj);
+/* The same without a search: NULL where the type is not at hand. */
+static inline const at_backend *pa_backend_at_hand(pa_state *st, PyObject *obj)
+{
+    PyTypeObject *type = Py_TYPE(obj);
+    if (type == st->ndarray)
+        return &st->numpy;
+    const pa_known_type *known = &st->known[((uintptr_t)type >> 5) % PA_KNOWN_TYPES];
+    if (known->type == type && PyWeakref_GET_OBJECT(known->weakref) == (PyObject *)type)
+        return known->be;
+    return NULL;
+}
+
 void pa_registry_clear(pa_state *st);
 int pa_registry_visit(pa_state *st, visitproc visit, void *arg);
 
@@ -107,6 +120,8 @@ PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, 
 
 PyObject *pa_int(pa_frame *f, int64_t value);
 PyObject *pa_size(pa_frame *f, at_dim size);
+/* The step of a range: 0 fails the frame; symbols pass. */
+PyObject *pa_step(pa_frame *f, PyObject *step);
 /* A scalar handle as a Python number or the symbol itself. */
 PyObject *pa_number(pa_frame *f, at_array scalar);
 /* A tuple of sizes. */
@@ -198,6 +213,7 @@ extern PyMethodDef pa_methods[];
 /* NumPy's part of argument conversion (backends/numpy.c). */
 bool pa_is_numpy_scalar(PyObject *obj);
 bool pa_is_numpy_bool(PyObject *obj);
+bool pa_is_numpy_float(PyObject *obj);
 PyObject *pa_numpy_scalar_to_array(PyObject *obj); /* 0-d ndarray, new reference */
 at_dtype pa_numpy_dtype(PyObject *obj);            /* AT_NODTYPE if obj is no NumPy dtype */
 PyTypeObject *pa_ndarray_type(void);

@@ -15,6 +15,75 @@
     {#name, PA_##role, PA_##how, #text, offsetof(arguments, name)},
 #define PASS(name, role, text, how) , a.name
 
+/* --- the short way ---------------------------------------------------------------------------------------
+ *
+ * Elementwise primitives on plain arrays that promotion would leave as they are go from here to the slot: the
+ * frames would cost more than NumPy's own call. Whatever else happens, an error included, takes the long way
+ * from the start; the ops have no effects, so trying first is harmless. */
+
+#define SHORT_PRIMITIVE 1
+#define SHORT_COMPOSITE 0
+
+static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
+{
+    const at_backend *be = pa_backend_at_hand(st, obj);
+    *out = (at_array){obj, be};
+    return be != NULL;
+}
+
+#define FAST_UNARY(op, level)                                                                      \
+    if (SHORT_##level && kwnames == NULL && nargs == 1) {                                          \
+        at_array x, out, *const operand[] = {&x};                                                  \
+        const at_backend *be;                                                                      \
+        at_context_init(&e.cx, NULL);                                                              \
+        if (short_operand(pa_state_of(module), args[0], &x) &&                                     \
+            (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
+            if (be->op(&e.cx, be, x, &out) == AT_OK)                                               \
+                return out.p;                                                                      \
+            PyErr_Clear();                                                                         \
+        }                                                                                          \
+    }
+#define FAST_BINARY(op, level)                                                                     \
+    if (SHORT_##level && kwnames == NULL && nargs == 2) {                                          \
+        at_array x, y, out, *const operand[] = {&x, &y};                                           \
+        const at_backend *be;                                                                      \
+        pa_state *st = pa_state_of(module);                                                        \
+        at_context_init(&e.cx, NULL);                                                              \
+        if (short_operand(st, args[0], &x) && short_operand(st, args[1], &y) &&                    \
+            (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
+            if (be->op(&e.cx, be, x, y, &out) == AT_OK)                                            \
+                return out.p;                                                                      \
+            PyErr_Clear();                                                                         \
+        }                                                                                          \
+    }
+#define FAST_FILL(op, level)
+#define FAST_SELECT(op, level)
+#define FAST_CLAMP(op, level)
+#define FAST_REDUCE(op, level)
+#define FAST_SCAN(op, level)
+#define FAST_GATHER(op, level)
+#define FAST_REPEAT(op, level)
+#define FAST_REPEAT_EACH(op, level)
+#define FAST_CAST(op, level)
+#define FAST_RESHAPE(op, level)
+#define FAST_JOIN(op, level)
+#define FAST_FULL(op, level)
+#define FAST_ZEROS(op, level)
+#define FAST_FULL_LIKE(op, level)
+#define FAST_ZEROS_LIKE(op, level)
+#define FAST_ARANGE(op, level)
+#define FAST_SEGMENT(op, level)
+#define FAST_SEGMENT_LOGITS(op, level)
+#define FAST_SEGMENT_COUNT(op, level)
+#define FAST_SEGMENT_CONSTANT(op, level)
+#define FAST_PARTITION(op, level)
+#define FAST_PARTITION_LOGITS(op, level)
+#define FAST_PARTITION_IDS(op, level)
+#define FAST_SLOT(op, level)
+#define FAST_SLOT_IDS(op, level)
+#define FAST_SPREAD(op, level)
+#define FAST_HEAD(op, level)
+
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach(                                                                               \
         typedef struct arguments_##op{ATI_SIG_##kind(FIELD)} arguments_##op;                       \
@@ -29,6 +98,7 @@
                                  PyObject *kwnames) {                                              \
             arguments_##op a;                                                                      \
             pa_edge e;                                                                             \
+            FAST_##kind(op, level);                                                                \
             if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a))                 \
                 return NULL;                                                                       \
             return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \

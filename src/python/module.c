@@ -37,6 +37,7 @@ static int execute(PyObject *module)
     pa_symbol_make(&st->symbol);
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0)
         return -1;
+    st->ndarray = pa_ndarray_type();
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0)
         return -1;
     return add_ops(module);

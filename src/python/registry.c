@@ -74,11 +74,12 @@ static const at_backend *search(pa_state *st, PyTypeObject *type)
     return NULL;
 }
 
-const at_backend *pa_backend_of(pa_state *st, PyTypeObject *type)
+const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
 {
-    pa_known_type *known = place_of(st, type);
-    if (known->type == type && PyWeakref_GET_OBJECT(known->weakref) == (PyObject *)type)
-        return known->be;
+    PyTypeObject *type = Py_TYPE(obj);
+    const at_backend *at_hand = pa_backend_at_hand(st, obj);
+    if (at_hand != NULL)
+        return at_hand;
     const at_backend *be = search(st, type);
     if (be != NULL)
         remember(st, type, be);

@@ -1,4 +1,5 @@
-/* The backend of what a framework traces in place of numbers: torch's SymInt, SymFloat, SymBool.
+/* The backend of what a framework traces in place of numbers: torch's SymInt, SymFloat, SymBool, and the 0-d
+ * tensors that stand for sizes under torch.jit.trace.
  *
  * They are scalars (weak) and sizes, never arrays: no ops. Arithmetic goes through Python's own operators. A
  * comparison that only run time can decide counts as true: the framework checks it there. */
@@ -35,11 +36,15 @@ static at_status plus(at_context *cx, at_array sym, int64_t k, at_array *out)
     return pa_finish(&f, cx, sym.be, sum, out);
 }
 
-/* Whether a SymBool may be taken as true: torch is asked not to insist on a value. */
+/* Whether a SymBool may be taken as true: torch is asked not to insist on a value. Under torch.jit.trace sizes
+ * are tensors with values; is_nonzero reads one without a warning. */
 static int holds(PyObject *condition)
 {
-    PyObject *module = pa_loaded("torch.fx.experimental.symbolic_shapes");
-    PyObject *ask = module == NULL ? NULL : PyObject_GetAttrString(module, "guard_or_true");
+    bool symbol = strcmp(Py_TYPE(condition)->tp_name, "SymBool") == 0;
+    PyObject *module = pa_loaded(symbol ? "torch.fx.experimental.symbolic_shapes" : "torch");
+    PyObject *ask = module == NULL
+                        ? NULL
+                        : PyObject_GetAttrString(module, symbol ? "guard_or_true" : "is_nonzero");
     if (ask == NULL) {
         PyErr_Clear();
         return PyObject_IsTrue(condition);

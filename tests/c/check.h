@@ -14,24 +14,23 @@
 
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static int check_failures;        /* of the test that runs */
+static int check_failures;          /* of the test that runs */
 static const char *check_note = ""; /* what a loop inside a test is at, printed with each failure */
 
 #define CHECK(condition) check_that((condition), #condition, __FILE__, __LINE__)
 
 static inline bool check_that(bool holds, const char *text, const char *file, int line)
 {
-    if (!holds && ++check_failures <= 20) {
+    if (!holds && ++check_failures <= 20)
         printf("  %s:%d: %s%s%s\n", file, line, text, *check_note ? "  -- at " : "", check_note);
-    }
     return holds;
 }
 
 /** Equal within tolerance, relative above 1; NaN equals NaN, infinities only themselves. */
 static inline bool check_near(double got, double want, double tolerance)
 {
-    if (isnan(got) || isnan(want)) { return isnan(got) && isnan(want); }
-    if (isinf(got) || isinf(want)) { return got == want; }
+    if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
+    if (isinf(got) || isinf(want)) return got == want;
     return fabs(got - want) <= tolerance * fmax(1.0, fabs(want));
 }
 

@@ -12,19 +12,19 @@
 #include "anytensor.h"
 #include "check.h"
 
-/* --- memory ---------------------------------------------------------------------------------------- */
+/* --- memory ---------------------------------------------------------------------------------- */
 
-static int64_t memory_bytes;      /* handed out and not back yet */
-static int64_t memory_gets;       /* calls so far */
+static int64_t memory_bytes;        /* handed out and not back yet */
+static int64_t memory_gets;         /* calls so far */
 static int64_t memory_fail_at = -1; /* the call (counted from 0) that gets NULL */
 
 static inline void *memory_get(void *user, size_t size)
 {
     (void)user;
-    if (memory_gets++ == memory_fail_at || size > ((size_t)1 << 36)) { return NULL; }
+    if (memory_gets++ == memory_fail_at || size > ((size_t)1 << 36)) return NULL;
     size_t room = (size + 127) / 64 * 64;
     unsigned char *block = aligned_alloc(64, room);
-    if (!block) { return NULL; }
+    if (!block) return NULL;
     memset(block, 0xA5, room);
     memory_bytes += (int64_t)size;
     return block;
@@ -33,13 +33,13 @@ static inline void *memory_get(void *user, size_t size)
 static inline void memory_put(void *user, void *block, size_t size)
 {
     (void)user;
-    if (block) { memory_bytes -= (int64_t)size; }
+    if (block) memory_bytes -= (int64_t)size;
     free(block);
 }
 
 static const at_allocator counting_allocator = {memory_get, memory_put, NULL};
 
-/* --- numbers ----------------------------------------------------------------------------------------- */
+/* --- numbers --------------------------------------------------------------------------------- */
 
 /* Every dtype, in a list for loops. */
 static const at_dtype every_dtype[] = {
@@ -74,12 +74,13 @@ static inline double tolerance_of(at_dtype dtype)
 static inline uint16_t half_bits(double value, int mantissa)
 {
     int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1;
-    uint16_t sign = signbit(value) ? 0x8000 : 0, top = (uint16_t)(((1 << exponent_bits) - 1) << mantissa);
-    if (isnan(value)) { return (uint16_t)(sign | top | (1 << (mantissa - 1))); }
-    if (isinf(value)) { return sign | top; }
+    uint16_t sign = signbit(value) ? 0x8000 : 0,
+             top = (uint16_t)(((1 << exponent_bits) - 1) << mantissa);
+    if (isnan(value)) return (uint16_t)(sign | top | (1 << (mantissa - 1)));
+    if (isinf(value)) return sign | top;
     double size = fabs(value);
     int exponent = size == 0 ? 1 - bias : ilogb(size);
-    if (exponent < 1 - bias) { exponent = 1 - bias; }
+    if (exponent < 1 - bias) exponent = 1 - bias;
     double steps = nearbyint(ldexp(size, mantissa - exponent));
     double bits = steps + ldexp(exponent + bias - 1, mantissa);
     return (uint16_t)(sign | (bits >= top ? top : (uint16_t)bits));
@@ -154,7 +155,7 @@ static inline double stored(at_dtype dtype, double value)
     return decode(dtype, place);
 }
 
-/* --- given arrays -------------------------------------------------------------------------------------- */
+/* --- given arrays ---------------------------------------------------------------------------- */
 
 typedef enum layout { ROW_MAJOR, BACKWARDS, MISALIGNED } layout;
 
@@ -162,9 +163,11 @@ typedef struct mode {
     const char *name;
     unsigned flags;
     layout layout;
+    const at_backend *(*make)(void); /* backend of given arrays; NULL: native */
 } mode;
 
-static mode now; /* the mode in which the test runs */
+static mode now;                   /* the mode in which the test runs */
+static const at_backend *given_be; /* its backend, whose handles hold native arrays in any case */
 
 #define SIZES(...)                                                                                 \
     (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
@@ -175,7 +178,7 @@ static mode now; /* the mode in which the test runs */
 static inline int64_t product(int ndim, const int64_t *sizes)
 {
     int64_t n = 1;
-    for (int k = 0; k < ndim; k++) { n *= sizes[k]; }
+    for (int k = 0; k < ndim; k++) n *= sizes[k];
     return n;
 }
 
@@ -185,15 +188,16 @@ static inline at_array given_at(at_frame *f, at_dtype dtype, int ndim, const int
 {
     int64_t count = product(ndim, sizes), reach = step < 0 ? -step : step;
     char *block = malloc((size_t)(offset + (count + 1) * reach));
-    if (!block) { abort(); }
+    if (!block) abort();
     char *first = block + offset + (step < 0 && count ? (count - 1) * reach : 0);
-    for (int64_t i = 0; i < count; i++) { encode(dtype, values[i], first + i * step); }
-    int64_t strides[AT_MAX_NDIM], stride = step;
+    for (int64_t i = 0; i < count; i++) encode(dtype, values[i], first + i * step);
+    int64_t strides[AT_MAX_NDIM] = {0}, stride = step;
     for (int k = ndim; k-- > 0;) {
         strides[k] = stride;
         stride *= sizes[k];
     }
-    return at_native_wrap(f, dtype, ndim, sizes, strides, first, free, block);
+    at_array a = at_native_wrap(f, dtype, ndim, sizes, strides, first, free, block);
+    return at_is_nil(a) ? a : (at_array){a.p, given_be};
 }
 
 /** An array of the given values, converted to the dtype, laid out as the mode says. */
@@ -201,17 +205,15 @@ static inline at_array given(at_frame *f, at_dtype dtype, int ndim, const int64_
                              const double *values)
 {
     int64_t size = (int64_t)at_dtype_size(dtype);
-    if (now.layout == BACKWARDS) { return given_at(f, dtype, ndim, sizes, values, -size, 0); }
-    if (now.layout == MISALIGNED) {
-        return given_at(f, dtype, ndim, sizes, values, 2 * size + 1, 1);
-    }
+    if (now.layout == BACKWARDS) return given_at(f, dtype, ndim, sizes, values, -size, 0);
+    if (now.layout == MISALIGNED) return given_at(f, dtype, ndim, sizes, values, 2 * size + 1, 1);
     int64_t count = product(ndim, sizes);
     char *block = malloc((size_t)(count * size + 1));
-    if (!block) { abort(); }
-    for (int64_t i = 0; i < count; i++) { encode(dtype, values[i], block + i * size); }
+    if (!block) abort();
+    for (int64_t i = 0; i < count; i++) encode(dtype, values[i], block + i * size);
     at_array a = at_native_copy(f, dtype, ndim, sizes, block);
     free(block);
-    return a;
+    return at_is_nil(a) ? a : (at_array){a.p, given_be};
 }
 
 /** A vector. */
@@ -231,20 +233,20 @@ static inline at_array zero_d(at_frame *f, at_dtype dtype, double value)
     return given(f, dtype, ZERO_D, &value);
 }
 
-/* --- expectations --------------------------------------------------------------------------------------- */
+/* --- expectations ---------------------------------------------------------------------------- */
 
 /** All elements as doubles; to be freed. NULL for nil. */
 static inline double *values_of(at_array a)
 {
-    if (at_is_nil(a)) { return NULL; }
+    if (at_is_nil(a)) return NULL;
     at_dtype dtype = at_native_dtype(a);
     size_t size = at_dtype_size(dtype);
     int64_t count = product(at_native_ndim(a), at_native_sizes(a));
     char *bytes = malloc((size_t)count * size + 1);
     double *values = malloc(((size_t)count + 1) * sizeof *values);
-    if (!bytes || !values) { abort(); }
+    if (!bytes || !values) abort();
     CHECK(at_native_read(a, bytes, (size_t)count * size));
-    for (int64_t i = 0; i < count; i++) { values[i] = decode(dtype, bytes + (size_t)i * size); }
+    for (int64_t i = 0; i < count; i++) values[i] = decode(dtype, bytes + (size_t)i * size);
     free(bytes);
     return values;
 }
@@ -256,14 +258,14 @@ static inline bool expect(const char *file, int line, at_array a, at_dtype dtype
                           const int64_t *sizes, const double *values)
 {
     char text[128];
-    if (at_is_nil(a)) { return check_that(false, "a result, not nil", file, line); }
+    if (at_is_nil(a)) return check_that(false, "a result, not nil", file, line);
     if (at_native_dtype(a) != dtype) {
         snprintf(text, sizeof text, "dtype is %s, not %s", at_dtype_name(at_native_dtype(a)),
                  at_dtype_name(dtype));
         return check_that(false, text, file, line);
     }
     bool same = at_native_ndim(a) == ndim;
-    for (int k = 0; same && k < ndim; k++) { same = at_native_sizes(a)[k] == sizes[k]; }
+    for (int k = 0; same && k < ndim; k++) same = at_native_sizes(a)[k] == sizes[k];
     if (!same) {
         int length = snprintf(text, sizeof text, "shape is (");
         for (int k = 0; k < at_native_ndim(a) && length < 100; k++) {
@@ -274,7 +276,8 @@ static inline bool expect(const char *file, int line, at_array a, at_dtype dtype
         return check_that(false, text, file, line);
     }
     double *got = values_of(a);
-    bool equal = check_equal(got, values, (size_t)product(ndim, sizes), tolerance_of(dtype), file, line);
+    bool equal =
+        check_equal(got, values, (size_t)product(ndim, sizes), tolerance_of(dtype), file, line);
     free(got);
     return equal;
 }
@@ -284,19 +287,22 @@ static inline bool expect(const char *file, int line, at_array a, at_dtype dtype
     expect_bytes(__FILE__, __LINE__, (a), (const type[]){__VA_ARGS__},                             \
                  sizeof((const type[]){__VA_ARGS__}))
 
-static inline bool expect_bytes(const char *file, int line, at_array a, const void *want, size_t size)
+static inline bool expect_bytes(const char *file, int line, at_array a, const void *want,
+                                size_t size)
 {
     char *got = calloc(1, size + 1);
-    if (!got) { abort(); }
-    bool same = check_that(!at_is_nil(a) && at_native_read(a, got, size), "as many bytes", file, line) &&
-                check_that(memcmp(got, want, size) == 0, "the same bytes", file, line);
+    if (!got) abort();
+    bool same =
+        check_that(!at_is_nil(a) && at_native_read(a, got, size), "as many bytes", file, line) &&
+        check_that(memcmp(got, want, size) == 0, "the same bytes", file, line);
     free(got);
     return same;
 }
 
 /** Checks that a call failed: nil, the status, words of the message; then the context is fit again. */
 #define EXPECT_ERROR(f, result, status, ...)                                                       \
-    expect_error(__FILE__, __LINE__, (f), (result), (status), (const char *const[]){__VA_ARGS__, NULL})
+    expect_error(__FILE__, __LINE__, (f), (result), (status),                                      \
+                 (const char *const[]){__VA_ARGS__, NULL})
 
 static inline void expect_error(const char *file, int line, at_frame *f, at_array result,
                                 at_status status, const char *const *words)
@@ -304,42 +310,46 @@ static inline void expect_error(const char *file, int line, at_frame *f, at_arra
     char text[128];
     at_status found = f->cx->status;
     check_that(at_is_nil(result), "nil comes back from what failed", file, line);
-    snprintf(text, sizeof text, "status is %s, not %s", at_status_name(found), at_status_name(status));
-    if (check_that(found == status, text, file, line)) {
+    snprintf(text, sizeof text, "status is %s, not %s", at_status_name(found),
+             at_status_name(status));
+    if (check_that(found == status, text, file, line))
         check_words(at_message(f->cx), words, file, line);
-    }
     at_clear(f->cx);
 }
 
-/* --- the runner -------------------------------------------------------------------------------------------- */
+/* --- the runner ------------------------------------------------------------------------------ */
 
 typedef struct test {
     const char *name;
     void (*run)(at_frame *f);
 } test;
 
-#define TEST(function) {#function, function}
+#define TEST(function)                                                                             \
+    {                                                                                              \
+#function, function                                                                        \
+    }
 
-static const mode plainly[] = {{"", 0, ROW_MAJOR}};
+static const mode plainly[] = {{"", 0, ROW_MAJOR, NULL}};
 
 static const mode both_ways[] = {
-    {"", 0, ROW_MAJOR},
-    {" [backwards]", 0, BACKWARDS},
-    {" [misaligned]", 0, MISALIGNED},
-    {" [formula]", AT_GENERIC, ROW_MAJOR},
-    {" [formula, backwards]", AT_GENERIC, BACKWARDS},
-    {" [formula, misaligned]", AT_GENERIC, MISALIGNED},
+    {"", 0, ROW_MAJOR, NULL},
+    {" [backwards]", 0, BACKWARDS, NULL},
+    {" [misaligned]", 0, MISALIGNED, NULL},
+    {" [formula]", AT_GENERIC, ROW_MAJOR, NULL},
+    {" [formula, backwards]", AT_GENERIC, BACKWARDS, NULL},
+    {" [formula, misaligned]", AT_GENERIC, MISALIGNED, NULL},
 };
 
 static inline bool run_test(const test *t)
 {
+    given_be = now.make ? now.make() : at_native();
     at_context cx;
-    at_frame root, *f = at_open(&root, at_context_init(&cx, at_native()));
+    at_frame root, *f = at_open(&root, at_context_init(&cx, given_be));
     cx.flags = now.flags;
     cx.alloc = &counting_allocator;
     check_failures = 0;
     t->run(f);
-    if (at_failed(f)) { check_that(false, at_message(&cx), t->name, 0); }
+    if (at_failed(f)) check_that(false, at_message(&cx), t->name, 0);
     at_close(f);
     check_note = "";
     CHECK(at_native_live() == 0);
@@ -354,12 +364,13 @@ static inline bool run_test(const test *t)
 static inline int run_tests(const test *tests, int count, const mode *modes, int mode_count,
                             const char *pick)
 {
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a crash must not eat what was printed */
     int ran = 0, failed = 0;
     char names[8192] = "";
     for (int i = 0; i < count; i++) {
         for (int m = 0; strstr(tests[i].name, pick) && m < mode_count; m++, ran++) {
             now = modes[m];
-            if (run_test(&tests[i])) { continue; }
+            if (run_test(&tests[i])) continue;
             failed++;
             printf("FAILED %s%s\n", tests[i].name, now.name);
             size_t length = strlen(names);
@@ -367,7 +378,7 @@ static inline int run_tests(const test *tests, int count, const mode *modes, int
         }
     }
     printf("%d tests in %d modes: %d runs, %d failed%s\n", count, mode_count, ran, failed, names);
-    return failed || !ran;
+    return failed || (!ran && !*pick);
 }
 
 #endif

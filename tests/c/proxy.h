@@ -22,12 +22,12 @@ static inline at_array unproxied(at_array a)
     return a.be == &proxy ? (at_array){a.p, at_native()} : a;
 }
 
-/* --- sizes that only run time knows: 0-d native arrays ------------------------------------------------------------ */
+/* --- sizes that only run time knows: 0-d native arrays --------------------------------------- */
 
 static inline at_dim proxy_number(at_dim d)
 {
     int64_t n = d.n;
-    if (!at_is_nil(d.sym)) { memcpy(&n, at_native_data(unproxied(d.sym)), sizeof n); }
+    if (!at_is_nil(d.sym)) memcpy(&n, at_native_data(unproxied(d.sym)), sizeof n);
     return AT_DIM(n);
 }
 
@@ -36,7 +36,7 @@ static inline at_status proxy_symbol(at_context *cx, int64_t n, at_array *out)
     at_scalar s;
     at_array number = at_scalar_int(&s, n);
     at_status status = at_native()->from_scalar(cx, at_native(), number, AT_INT64, AT_NIL, out);
-    if (status == AT_OK) { *out = proxied(*out); }
+    if (status == AT_OK) *out = proxied(*out);
     return status;
 }
 
@@ -44,16 +44,16 @@ static inline const at_shape *proxy_numbers(const at_shape *shape)
 {
     static at_shape numbers;
     numbers = *shape;
-    for (int k = 0; k < shape->ndim; k++) { numbers.dim[k] = proxy_number(shape->dim[k]); }
+    for (int k = 0; k < shape->ndim; k++) numbers.dim[k] = proxy_number(shape->dim[k]);
     return &numbers;
 }
 
-/* --- slots of the table ----------------------------------------------------------------------------------------------- */
+/* --- slots of the table ---------------------------------------------------------------------- */
 
 static inline at_list proxy_list(at_list list)
 {
     static at_array arrays[64];
-    for (int i = 0; i < list.count; i++) { arrays[i] = unproxied(list.array[i]); }
+    for (int i = 0; i < list.count; i++) arrays[i] = unproxied(list.array[i]);
     return (at_list){list.count, arrays};
 }
 
@@ -81,8 +81,8 @@ static inline at_status proxy_begin(at_context *cx, const char *slot)
 
 static inline at_status proxy_end(at_status status, at_array *out)
 {
-    if (status == AT_OK) { *out = proxied(*out); }
-    if (proxy_after) { proxy_after(); }
+    if (status == AT_OK) *out = proxied(*out);
+    if (proxy_after) proxy_after();
     return status;
 }
 
@@ -92,14 +92,14 @@ static inline at_status proxy_end(at_status status, at_array *out)
     {                                                                                              \
         (void)be;                                                                                  \
         at_status status = proxy_begin(cx, #name);                                                 \
-        if (status != AT_OK) { return status; }                                                    \
-        if (!at_native()->name) { return AT_DECLINE; }                                             \
+        if (status != AT_OK) return status;                                                        \
+        if (!at_native()->name) return AT_DECLINE;                                                 \
         status = at_native()->name(cx, at_native() ATI_SIG_##kind(PROXY_ARG), out);                \
         return proxy_end(status, out);                                                             \
     }
 #include "anytensor/ops.def"
 
-/* --- the others ---------------------------------------------------------------------------------------------------------- */
+/* --- the others ------------------------------------------------------------------------------ */
 
 static at_status proxy_dtype(at_context *cx, at_array a, at_dtype *out)
 {
@@ -110,12 +110,12 @@ static at_status proxy_dtype(at_context *cx, at_array a, at_dtype *out)
 static at_status proxy_shape(at_context *cx, at_array a, at_shape *out)
 {
     at_status status = proxy_begin(cx, "shape");
-    if (status == AT_OK) { status = at_native()->shape(cx, unproxied(a), out); }
+    if (status == AT_OK) status = at_native()->shape(cx, unproxied(a), out);
     for (int k = 0; status == AT_OK && proxy_symbolic && k < out->ndim; k++) {
         at_array symbol = AT_NIL;
         status = proxy_symbol(cx, out->dim[k].n, &symbol);
         out->dim[k] = (at_dim){-77, symbol};
-        for (int done = 0; status != AT_OK && done < k; done++) { at_release(out->dim[done].sym); }
+        for (int done = 0; status != AT_OK && done < k; done++) at_release(out->dim[done].sym);
     }
     return status;
 }
@@ -126,23 +126,24 @@ static at_dtype proxy_default_dtype(const at_backend *be, char kind)
     return at_native()->default_dtype(at_native(), kind);
 }
 
-static at_status proxy_adopt(at_context *cx, const at_backend *be, at_array a, at_array like, at_array *out)
+static at_status proxy_adopt(at_context *cx, const at_backend *be, at_array a, at_array like,
+                             at_array *out)
 {
     (void)be;
     (void)like;
     at_status status = proxy_begin(cx, "adopt");
-    if (status != AT_OK) { return status; }
+    if (status != AT_OK) return status;
     at_retain(a);
     *out = a;
     return proxy_end(AT_OK, out);
 }
 
-static at_status proxy_from_scalar(at_context *cx, const at_backend *be, at_array scalar, at_dtype dtype,
-                                   at_array like, at_array *out)
+static at_status proxy_from_scalar(at_context *cx, const at_backend *be, at_array scalar,
+                                   at_dtype dtype, at_array like, at_array *out)
 {
     (void)be;
     at_status status = proxy_begin(cx, "from_scalar");
-    if (status != AT_OK) { return status; }
+    if (status != AT_OK) return status;
     status = at_native()->from_scalar(cx, at_native(), scalar, dtype, unproxied(like), out);
     return proxy_end(status, out);
 }
@@ -159,7 +160,8 @@ static at_status proxy_dim_plus(at_context *cx, at_array sym, int64_t k, at_arra
     return status != AT_OK ? status : proxy_symbol(cx, proxy_number((at_dim){0, sym}).n + k, out);
 }
 
-static at_status proxy_dim_equal(at_context *cx, const at_backend *be, at_dim a, at_dim b, bool *out)
+static at_status proxy_dim_equal(at_context *cx, const at_backend *be, at_dim a, at_dim b,
+                                 bool *out)
 {
     (void)be;
     *out = proxy_number(a).n == proxy_number(b).n;

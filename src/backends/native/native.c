@@ -22,8 +22,7 @@ static atomic_int_fast64_t live;
 static void *default_get(void *user, size_t size)
 {
     (void)user;
-    if (size > SIZE_MAX - ALIGNMENT)
-        return NULL;
+    if (size > SIZE_MAX - ALIGNMENT) return NULL;
     return aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
@@ -42,8 +41,7 @@ static native_array *allocate(at_context *cx, size_t bytes)
     const at_allocator *alloc = cx->alloc ? cx->alloc : &default_allocator;
     size_t size;
     native_array *a = NULL;
-    if (!__builtin_add_overflow(header_size, bytes, &size))
-        a = alloc->get(alloc->user, size);
+    if (!__builtin_add_overflow(header_size, bytes, &size)) a = alloc->get(alloc->user, size);
     if (a == NULL) {
         at_error(cx, AT_ENOMEM, "no memory for an array of %zu bytes", bytes);
         return NULL;
@@ -66,16 +64,13 @@ void ati_native_retain(void *p)
 void ati_native_release(void *p)
 {
     native_array *a = p;
-    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1)
-        return;
+    if (atomic_fetch_sub_explicit(&a->refs, 1, memory_order_acq_rel) != 1) return;
     native_array *base = a->base;
-    if (a->done != NULL)
-        a->done(a->user);
+    if (a->done != NULL) a->done(a->user);
     at_allocator alloc = a->alloc;
     alloc.put(alloc.user, a, a->size);
     atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
-    if (base != NULL)
-        ati_native_release(base);
+    if (base != NULL) ati_native_release(base);
 }
 
 int64_t at_native_live(void) { return atomic_load(&live); }
@@ -89,8 +84,7 @@ static at_status checked_bytes(at_context *cx, at_dtype dtype, int ndim, const i
     if (dtype <= AT_NODTYPE || dtype >= AT_OTHER)
         return at_error(cx, AT_EDTYPE, "native arrays have no element type %d", (int)dtype);
     if (ndim < 0 || ndim > AT_MAX_NDIM)
-        return at_error(cx, AT_EVALUE, "expected a rank from 0 to %d, found %d", AT_MAX_NDIM,
-                        ndim);
+        return at_error(cx, AT_EVALUE, "expected a rank from 0 to %d, found %d", AT_MAX_NDIM, ndim);
     for (int k = 0; k < ndim; k++)
         if (dims[k] < 0)
             return at_error(cx, AT_EVALUE, "expected sizes >= 0, found %" PRId64, dims[k]);
@@ -103,19 +97,16 @@ static at_status checked_bytes(at_context *cx, at_dtype dtype, int ndim, const i
 native_array *ati_native_new(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims)
 {
     int64_t bytes = 0;
-    if (checked_bytes(cx, dtype, ndim, dims, &bytes) != AT_OK)
-        return NULL;
+    if (checked_bytes(cx, dtype, ndim, dims, &bytes) != AT_OK) return NULL;
     native_array *a = allocate(cx, (size_t)bytes);
-    if (a != NULL)
-        a->view = ati_k_view((char *)a + header_size, dtype, ndim, dims);
+    if (a != NULL) a->view = ati_k_view((char *)a + header_size, dtype, ndim, dims);
     return a;
 }
 
 native_array *ati_native_view(at_context *cx, at_array of, const ati_host *view)
 {
     native_array *source = of.p, *a = allocate(cx, 0);
-    if (a == NULL)
-        return NULL;
+    if (a == NULL) return NULL;
     a->view = *view;
     a->base = source->base ? source->base : source;
     ati_native_retain(a->base);
@@ -130,15 +121,13 @@ native_array *ati_native_row_major(at_context *cx, at_array x)
         return x.p;
     }
     native_array *a = ati_native_new(cx, from->dtype, from->ndim, from->dim);
-    if (a != NULL)
-        ati_k_copy(from, &a->view);
+    if (a != NULL) ati_k_copy(from, &a->view);
     return a;
 }
 
 at_status ati_native_give(at_context *cx, native_array *made, at_array *out)
 {
-    if (made == NULL)
-        return cx->status;
+    if (made == NULL) return cx->status;
     *out = (at_array){made, at_native()};
     return AT_OK;
 }
@@ -174,10 +163,8 @@ at_status ati_native_size(at_context *cx, at_dim size, int64_t *out)
 {
     if (!at_is_nil(size.sym))
         return at_error(cx, AT_EUNSUPPORTED, "native arrays have no symbolic sizes");
-    if (size.n == INT64_MIN)
-        return at_error(cx, AT_EARG, "expected a size, found none");
-    if (size.n < 0)
-        return at_error(cx, AT_EVALUE, "expected a size >= 0, found %" PRId64, size.n);
+    if (size.n == INT64_MIN) return at_error(cx, AT_EARG, "expected a size, found none");
+    if (size.n < 0) return at_error(cx, AT_EVALUE, "expected a size >= 0, found %" PRId64, size.n);
     *out = size.n;
     return AT_OK;
 }
@@ -194,8 +181,7 @@ at_array at_native_copy(at_frame *f, at_dtype dtype, int ndim, const int64_t *si
 {
     native_array *a = at_failed(f) ? NULL : ati_native_new(f->cx, dtype, ndim, sizes);
     size_t bytes = a != NULL ? a->size - header_size : 0;
-    if (bytes > 0)
-        memcpy(a->view.data, data, bytes);
+    if (bytes > 0) memcpy(a->view.data, data, bytes);
     return keep(f, a);
 }
 
@@ -203,17 +189,17 @@ at_array at_native_wrap(at_frame *f, at_dtype dtype, int ndim, const int64_t *si
                         const int64_t *strides, void *data, void (*done)(void *user), void *user)
 {
     int64_t bytes = 0;
-    if (at_failed(f) || checked_bytes(f->cx, dtype, ndim, sizes, &bytes) != AT_OK)
-        return AT_NIL;
+    if (at_failed(f) || checked_bytes(f->cx, dtype, ndim, sizes, &bytes) != AT_OK) return AT_NIL;
     native_array *a = allocate(f->cx, 0);
-    if (a == NULL)
-        return AT_NIL;
+    if (a == NULL) return AT_NIL;
     a->view = ati_k_view(data, dtype, ndim, sizes);
-    for (int k = 0; strides != NULL && k < ndim; k++)
-        a->view.stride[k] = strides[k];
-    a->done = done;
-    a->user = user;
-    return keep(f, a);
+    for (int k = 0; strides != NULL && k < ndim; k++) a->view.stride[k] = strides[k];
+    at_array kept = keep(f, a);
+    if (!at_is_nil(kept)) { /* else the array is gone, and the memory stays the caller's */
+        a->done = done;
+        a->user = user;
+    }
+    return kept;
 }
 
 const void *at_native_data(at_array a) { return view_of(a)->data; }
@@ -226,8 +212,7 @@ bool at_native_read(at_array a, void *data, size_t size)
 {
     const ati_host *from = view_of(a);
     ati_host to = ati_k_view(data, from->dtype, from->ndim, from->dim);
-    if (size != (size_t)(ati_k_count(from) * ati_k_itemsize(from->dtype)))
-        return false;
+    if (size != (size_t)(ati_k_count(from) * ati_k_itemsize(from->dtype))) return false;
     ati_k_copy(from, &to);
     return true;
 }

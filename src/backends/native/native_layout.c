@@ -16,11 +16,9 @@ at_status ati_native_astype(at_context *cx, const at_backend *be, at_array x, at
                             at_array *out)
 {
     const ati_host *from = view_of(x);
-    if (from->dtype == dtype)
-        return ati_native_stop_gradient(cx, be, x, out);
+    if (from->dtype == dtype) return ati_native_stop_gradient(cx, be, x, out);
     native_array *a = ati_native_new(cx, dtype, from->ndim, from->dim);
-    if (a != NULL)
-        ati_k_copy(from, &a->view);
+    if (a != NULL) ati_k_copy(from, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -30,8 +28,7 @@ at_status ati_native_astype(at_context *cx, const at_backend *be, at_array x, at
 static native_array *shaped(at_context *cx, at_array x, int ndim, const int64_t *dims)
 {
     native_array *whole = ati_native_row_major(cx, x);
-    if (whole == NULL)
-        return NULL;
+    if (whole == NULL) return NULL;
     ati_host view = ati_k_view(whole->view.data, whole->view.dtype, ndim, dims);
     native_array *a = ati_native_view(cx, (at_array){whole, at_native()}, &view);
     ati_native_release(whole);
@@ -59,8 +56,7 @@ static at_status infer_size(at_context *cx, const ati_host *from, ati_host *to)
         else if (__builtin_mul_overflow(known, to->dim[k], &known))
             return cannot_reshape(cx, from, to);
     }
-    if (missing >= 0 && (known == 0 || count % known != 0))
-        return cannot_reshape(cx, from, to);
+    if (missing >= 0 && (known == 0 || count % known != 0)) return cannot_reshape(cx, from, to);
     if (missing >= 0)
         to->dim[missing] = count / known;
     else if (known != count)
@@ -78,8 +74,7 @@ at_status ati_native_reshape(at_context *cx, const at_backend *be, at_array x,
             return at_error(cx, AT_EUNSUPPORTED, "native arrays have no symbolic sizes");
         to.dim[k] = shape->dim[k].n;
     }
-    if (infer_size(cx, view_of(x), &to) != AT_OK)
-        return cx->status;
+    if (infer_size(cx, view_of(x), &to) != AT_OK) return cx->status;
     return ati_native_give(cx, shaped(cx, x, to.ndim, to.dim), out);
 }
 
@@ -88,8 +83,7 @@ at_status ati_native_head(at_context *cx, const at_backend *be, at_array x, at_d
     (void)be;
     ati_host view = *view_of(x);
     int64_t rows = 0;
-    if (ati_native_size(cx, n, &rows) != AT_OK)
-        return cx->status;
+    if (ati_native_size(cx, n, &rows) != AT_OK) return cx->status;
     if (view.ndim == 0 || rows > view.dim[0])
         return at_error(cx, AT_ESHAPE, "expected %" PRId64 " rows or more, found shape %s", rows,
                         ati_native_shape_text(&view).text);
@@ -105,19 +99,19 @@ static at_status take_along(at_context *cx, const ati_host *x, const ati_host *i
 {
     int64_t dims[2 * AT_MAX_NDIM];
     int ndim = 0;
-    for (int k = 0; k < axis; k++)
-        dims[ndim++] = x->dim[k];
-    for (int k = 0; k < indices->ndim; k++)
-        dims[ndim++] = indices->dim[k];
-    for (int k = axis + 1; k < x->ndim; k++)
-        dims[ndim++] = x->dim[k];
+    if (x->ndim + indices->ndim - 1 > AT_MAX_NDIM)
+        return at_error(cx, AT_ESHAPE, "shape %s taken at shape %s would have more than %d axes",
+                        ati_native_shape_text(x).text, ati_native_shape_text(indices).text,
+                        AT_MAX_NDIM);
+    for (int k = 0; k < axis; k++) dims[ndim++] = x->dim[k];
+    for (int k = 0; k < indices->ndim; k++) dims[ndim++] = indices->dim[k];
+    for (int k = axis + 1; k < x->ndim; k++) dims[ndim++] = x->dim[k];
     native_array *a = ati_native_new(cx, x->dtype, ndim, dims);
-    if (a == NULL)
-        return cx->status;
+    if (a == NULL) return cx->status;
     if (!ati_k_take(x, indices, axis, &a->view)) {
         ati_native_release(a);
-        return at_error(cx, AT_EINDEX,
-                        "an index is out of range for axis %d of size %" PRId64, axis, x->dim[axis]);
+        return at_error(cx, AT_EINDEX, "an index is out of range for axis %d of size %" PRId64,
+                        axis, x->dim[axis]);
     }
     return ati_native_give(cx, a, out);
 }
@@ -131,8 +125,7 @@ static native_array *along(at_context *cx, at_array x, int *axis)
         *axis = 0;
         return shaped(cx, x, 1, &count);
     }
-    if (ati_native_axis(cx, view->ndim, axis) != AT_OK)
-        return NULL;
+    if (ati_native_axis(cx, view->ndim, axis) != AT_OK) return NULL;
     ati_native_retain(x.p);
     return x.p;
 }
@@ -142,8 +135,7 @@ at_status ati_native_take(at_context *cx, const at_backend *be, at_array x, at_a
 {
     (void)be;
     native_array *from = along(cx, x, &axis);
-    if (from == NULL)
-        return cx->status;
+    if (from == NULL) return cx->status;
     at_status status = take_along(cx, &from->view, view_of(indices), axis, out);
     ati_native_release(from);
     return status;
@@ -165,8 +157,7 @@ static native_array *repeat_ids(at_context *cx, const ati_host *repeats, int64_t
         return NULL;
     }
     native_array *ids = ati_native_new(cx, AT_INT64, 1, &total);
-    if (ids != NULL)
-        ati_k_partition_ids(&counts, &ids->view);
+    if (ids != NULL) ati_k_partition_ids(&counts, &ids->view);
     return ids;
 }
 
@@ -176,8 +167,7 @@ at_status ati_native_repeat_each(at_context *cx, const at_backend *be, at_array 
     (void)be;
     at_scalar place;
     native_array *from = along(cx, x, &axis);
-    if (from == NULL)
-        return cx->status;
+    if (from == NULL) return cx->status;
     ati_host counts = ati_native_value(repeats, &place);
     native_array *ids = repeat_ids(cx, &counts, from->view.dim[axis]);
     at_status status = cx->status;
@@ -200,8 +190,7 @@ at_status ati_native_spread(at_context *cx, const at_backend *be, at_array x, at
                         ati_native_shape_text(from).text, ati_native_shape_text(ids).text);
     to.dim[0] = ids->dim[0];
     native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
-    if (a != NULL)
-        ati_k_spread(from, ids, &a->view);
+    if (a != NULL) ati_k_spread(from, ids, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -214,10 +203,10 @@ static at_status joined_shape(at_context *cx, at_list arrays, int axis, ati_host
     for (int i = 1; i < arrays.count; i++) {
         const ati_host *v = view_of(arrays.array[i]);
         bool fits = v->ndim == to->ndim;
-        for (int k = 0; k < to->ndim && fits; k++)
-            fits = k == axis || v->dim[k] == to->dim[k];
+        for (int k = 0; k < to->ndim && fits; k++) fits = k == axis || v->dim[k] == to->dim[k];
         if (!fits)
-            return at_error(cx, AT_ESHAPE, "arrays of shapes %s and %s cannot be joined along axis %d",
+            return at_error(cx, AT_ESHAPE,
+                            "arrays of shapes %s and %s cannot be joined along axis %d",
                             ati_native_shape_text(view_of(arrays.array[0])).text,
                             ati_native_shape_text(v).text, axis);
         if (__builtin_add_overflow(to->dim[axis], v->dim[axis], &to->dim[axis]))
@@ -233,8 +222,7 @@ static at_status join_along(at_context *cx, at_list arrays, int axis, at_array *
         joined_shape(cx, arrays, axis, &to) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
-    if (a == NULL)
-        return cx->status;
+    if (a == NULL) return cx->status;
     ati_host place = a->view;
     for (int i = 0; i < arrays.count; i++) {
         const ati_host *from = view_of(arrays.array[i]);
@@ -266,7 +254,6 @@ at_status ati_native_concatenate(at_context *cx, const at_backend *be, at_list a
                                  at_array *out)
 {
     (void)be;
-    if (arrays.count < 1)
-        return at_error(cx, AT_EVALUE, "expected at least one array, found none");
+    if (arrays.count < 1) return at_error(cx, AT_EVALUE, "expected at least one array, found none");
     return axis == AT_NO_AXIS ? join_flat(cx, arrays, out) : join_along(cx, arrays, axis, out);
 }

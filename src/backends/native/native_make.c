@@ -17,8 +17,7 @@ static ati_host scalar_view(at_scalar *s)
 
 ati_host ati_native_value(at_array a, at_scalar *place)
 {
-    if (a.be != &at_weak)
-        return *view_of(a);
+    if (a.be != &at_weak) return *view_of(a);
     *place = *(const at_scalar *)a.p;
     return scalar_view(place);
 }
@@ -31,8 +30,7 @@ at_status ati_native_from_scalar(at_context *cx, const at_backend *be, at_array 
     at_scalar s;
     ati_host from = ati_native_value(scalar, &s);
     native_array *a = ati_native_new(cx, dtype, 0, NULL);
-    if (a != NULL)
-        ati_k_copy(&from, &a->view);
+    if (a != NULL) ati_k_copy(&from, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -62,20 +60,16 @@ at_status ati_native_to_size(at_context *cx, at_array a, at_dim *out)
 static at_status numbers(at_context *cx, const at_shape *shape, int64_t *dims)
 {
     for (int k = 0; k < shape->ndim; k++)
-        if (ati_native_size(cx, shape->dim[k], &dims[k]) != AT_OK)
-            return cx->status;
+        if (ati_native_size(cx, shape->dim[k], &dims[k]) != AT_OK) return cx->status;
     return AT_OK;
 }
 
 static at_dtype fill_dtype(at_dtype asked, at_array like, at_array fill)
 {
-    if (asked != AT_NODTYPE)
-        return asked;
-    if (!at_is_nil(like))
-        return view_of(like)->dtype;
+    if (asked != AT_NODTYPE) return asked;
+    if (!at_is_nil(like)) return view_of(like)->dtype;
     at_scalar s;
-    if (fill.be != &at_weak)
-        return view_of(fill)->dtype;
+    if (fill.be != &at_weak) return view_of(fill)->dtype;
     s = *(const at_scalar *)fill.p;
     return s.kind == AT_WEAK_BOOL ? AT_BOOL : s.kind == AT_WEAK_INT ? AT_INT64 : AT_FLOAT64;
 }
@@ -86,12 +80,10 @@ at_status ati_native_full(at_context *cx, const at_backend *be, const at_shape *
     (void)be;
     at_scalar s;
     int64_t dims[AT_MAX_NDIM];
-    if (numbers(cx, shape, dims) != AT_OK)
-        return cx->status;
+    if (numbers(cx, shape, dims) != AT_OK) return cx->status;
     ati_host fill = ati_native_value(fill_value, &s), asked = fill;
     native_array *a = ati_native_new(cx, fill_dtype(dtype, like, fill_value), shape->ndim, dims);
-    if (a == NULL)
-        return cx->status;
+    if (a == NULL) return cx->status;
     if (!ati_k_broadcast(&fill, shape->ndim, dims)) {
         at_error(cx, AT_ESHAPE, "a fill_value of shape %s does not broadcast to shape %s",
                  ati_native_shape_text(&asked).text, ati_native_shape_text(&a->view).text);
@@ -116,8 +108,7 @@ static at_status read_number(at_context *cx, const char *name, at_array a, int64
 {
     at_scalar s;
     *out = (number){.i = missing, .d = (double)missing};
-    if (at_is_nil(a))
-        return AT_OK;
+    if (at_is_nil(a)) return AT_OK;
     ati_host view = ati_native_value(a, &s), d = ati_k_view(&out->d, AT_FLOAT64, 0, NULL);
     if (view.ndim != 0)
         return at_error(cx, AT_ESHAPE, "argument '%s': expected a scalar, found shape %s", name,
@@ -137,8 +128,7 @@ static at_status read_number(at_context *cx, const char *name, at_array a, int64
 static uint64_t count_int(int64_t start, int64_t stop, int64_t step)
 {
     uint64_t up = (uint64_t)stop - (uint64_t)start;
-    if (step > 0)
-        return stop > start ? (up - 1) / (uint64_t)step + 1 : 0;
+    if (step > 0) return stop > start ? (up - 1) / (uint64_t)step + 1 : 0;
     return stop < start ? (0 - up - 1) / (0 - (uint64_t)step) + 1 : 0;
 }
 
@@ -148,8 +138,7 @@ static at_status count_of(at_context *cx, const number v[3], bool real, int64_t 
         return at_error(cx, AT_EVALUE, "argument 'step': expected a step that is not 0, found 0");
     if (!real) {
         uint64_t n = count_int(v[0].i, v[1].i, v[2].i);
-        if (n > INT64_MAX)
-            return at_error(cx, AT_EVALUE, "%" PRIu64 " values are too many", n);
+        if (n > INT64_MAX) return at_error(cx, AT_EVALUE, "%" PRIu64 " values are too many", n);
         *count = (int64_t)n;
         return AT_OK;
     }
@@ -172,14 +161,13 @@ at_status ati_native_arange(at_context *cx, const at_backend *be, at_array start
     int64_t count = 0;
     bool one_bound = at_is_nil(stop);
     if (read_number(cx, "start", one_bound ? AT_NIL : start, 0, &v[0]) != AT_OK ||
-        read_number(cx, one_bound ? "start" : "stop", one_bound ? start : stop, 0, &v[1]) != AT_OK ||
+        read_number(cx, one_bound ? "start" : "stop", one_bound ? start : stop, 0, &v[1]) !=
+            AT_OK ||
         read_number(cx, "step", step, 1, &v[2]) != AT_OK)
         return cx->status;
     bool real = v[0].real || v[1].real || v[2].real;
-    if (count_of(cx, v, real, &count) != AT_OK)
-        return cx->status;
-    if (dtype == AT_NODTYPE)
-        dtype = real ? AT_FLOAT64 : AT_INT64;
+    if (count_of(cx, v, real, &count) != AT_OK) return cx->status;
+    if (dtype == AT_NODTYPE) dtype = real ? AT_FLOAT64 : AT_INT64;
     native_array *a = ati_native_new(cx, dtype, 1, &count);
     if (a != NULL && real)
         ati_k_ramp_float(v[0].d, v[2].d, &a->view);

@@ -24,13 +24,13 @@ static native_array *broadcast(at_context *cx, at_dtype dtype, ati_host *view, i
             return NULL;
         }
     }
-    for (int i = 0; i < count; i++)
-        ati_k_broadcast(&view[i], common.ndim, common.dim);
+    for (int i = 0; i < count; i++) ati_k_broadcast(&view[i], common.ndim, common.dim);
     return ati_native_new(cx, dtype, common.ndim, common.dim);
 }
 
 /* Hands a result out, unless its kernel had no such function for the dtype. */
-static at_status give_if(at_context *cx, bool served, at_dtype dtype, native_array *a, at_array *out)
+static at_status give_if(at_context *cx, bool served, at_dtype dtype, native_array *a,
+                         at_array *out)
 {
     if (a != NULL && !served) {
         ati_native_release(a);
@@ -55,11 +55,12 @@ static at_status binary(at_context *cx, ati_binary op, at_array x, at_array y, a
 }
 
 #define UNARIES(X)                                                                                 \
-    X(exp, ATI_EXP) X(log, ATI_LOG) X(sqrt, ATI_SQRT)                                              \
-    X(is_nan, ATI_IS_NAN) X(is_finite, ATI_IS_FINITE)
+    X(exp, ATI_EXP)                                                                                \
+    X(log, ATI_LOG) X(sqrt, ATI_SQRT) X(is_nan, ATI_IS_NAN) X(is_finite, ATI_IS_FINITE)
 #define BINARIES(X)                                                                                \
-    X(add, ATI_ADD) X(sub, ATI_SUB) X(mul, ATI_MUL) X(div, ATI_DIV)                                \
-    X(maximum, ATI_MAXIMUM) X(minimum, ATI_MINIMUM) X(equal, ATI_EQUAL)
+    X(add, ATI_ADD)                                                                                \
+    X(sub, ATI_SUB) X(mul, ATI_MUL) X(div, ATI_DIV) X(maximum, ATI_MAXIMUM)                        \
+        X(minimum, ATI_MINIMUM) X(equal, ATI_EQUAL)
 
 #define DEFINE(name, op)                                                                           \
     at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x, at_array *out)   \
@@ -85,8 +86,7 @@ at_status ati_native_where(at_context *cx, const at_backend *be, at_array condit
     (void)be;
     ati_host v[] = {*view_of(condition), *view_of(x), *view_of(y)};
     native_array *a = broadcast(cx, v[1].dtype, v, 3);
-    if (a != NULL)
-        ati_k_where(&v[0], &v[1], &v[2], &a->view);
+    if (a != NULL) ati_k_where(&v[0], &v[1], &v[2], &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -97,10 +97,8 @@ static at_status axes_mask(at_context *cx, int ndim, at_axes axes, uint32_t *mas
     *mask = axes.count < 0 ? (uint32_t)((UINT64_C(1) << ndim) - 1) : 0;
     for (int i = 0; i < axes.count; i++) {
         int axis = axes.axis[i];
-        if (ati_native_axis(cx, ndim, &axis) != AT_OK)
-            return cx->status;
-        if (*mask >> axis & 1)
-            return at_error(cx, AT_EVALUE, "axis %d is given twice", axis);
+        if (ati_native_axis(cx, ndim, &axis) != AT_OK) return cx->status;
+        if (*mask >> axis & 1) return at_error(cx, AT_EVALUE, "axis %d is given twice", axis);
         *mask |= UINT32_C(1) << axis;
     }
     return AT_OK;
@@ -114,8 +112,7 @@ static bool reduced_shape(const ati_host *x, uint32_t mask, bool keepdims, ati_h
     for (int k = 0; k < x->ndim; k++) {
         bool reduced = mask >> k & 1;
         some = some && !(reduced && x->dim[k] == 0);
-        if (!reduced || keepdims)
-            out->dim[out->ndim++] = reduced ? 1 : x->dim[k];
+        if (!reduced || keepdims) out->dim[out->ndim++] = reduced ? 1 : x->dim[k];
     }
     return some;
 }
@@ -126,11 +123,11 @@ static at_status reduce(at_context *cx, ati_reduction op, at_array x, at_axes ax
     const ati_host *from = view_of(x);
     ati_host to;
     uint32_t mask = 0;
-    if (axes_mask(cx, from->ndim, axes, &mask) != AT_OK)
-        return cx->status;
+    if (axes_mask(cx, from->ndim, axes, &mask) != AT_OK) return cx->status;
     bool some = reduced_shape(from, mask, keepdims, &to);
     if (!some && (op == ATI_REDUCE_MIN || op == ATI_REDUCE_MAX))
-        return at_error(cx, AT_EVALUE, "an axis of size 0 has no least or greatest element (shape %s)",
+        return at_error(cx, AT_EVALUE,
+                        "an axis of size 0 has no least or greatest element (shape %s)",
                         ati_native_shape_text(from).text);
     native_array *a = ati_native_new(cx, from->dtype, to.ndim, to.dim);
     if (a != NULL && !ati_k_reduce(op, from, mask, &a->view)) {
@@ -141,8 +138,9 @@ static at_status reduce(at_context *cx, ati_reduction op, at_array x, at_axes ax
 }
 
 #define REDUCTIONS(X)                                                                              \
-    X(sum, ATI_REDUCE_SUM) X(prod, ATI_REDUCE_PROD) X(mean, ATI_REDUCE_MEAN)                       \
-    X(min, ATI_REDUCE_MIN) X(max, ATI_REDUCE_MAX)
+    X(sum, ATI_REDUCE_SUM)                                                                         \
+    X(prod, ATI_REDUCE_PROD) X(mean, ATI_REDUCE_MEAN) X(min, ATI_REDUCE_MIN)                       \
+        X(max, ATI_REDUCE_MAX)
 
 #define DEFINE(name, op)                                                                           \
     at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,    \
@@ -159,11 +157,9 @@ at_status ati_native_cumsum(at_context *cx, const at_backend *be, at_array x, in
 {
     (void)be;
     const ati_host *from = view_of(x);
-    if (ati_native_axis(cx, from->ndim, &axis) != AT_OK)
-        return cx->status;
+    if (ati_native_axis(cx, from->ndim, &axis) != AT_OK) return cx->status;
     native_array *a = ati_native_new(cx, from->dtype, from->ndim, from->dim);
-    if (a != NULL)
-        ati_k_cumsum(from, axis, &a->view);
+    if (a != NULL) ati_k_cumsum(from, axis, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -186,15 +182,12 @@ static at_status fold(at_context *cx, ati_fold op, at_array x, at_array ids, at_
     const ati_host *from = view_of(x);
     ati_host to = *from;
     int64_t length = 0;
-    if (vector_length(cx, ids, &length) != AT_OK)
-        return cx->status;
+    if (vector_length(cx, ids, &length) != AT_OK) return cx->status;
     if (from->ndim == 0 || from->dim[0] != length)
         return at_error(cx, AT_ESHAPE, "expected one id per row, found shapes %s and %s",
                         ati_native_shape_text(from).text, ati_native_shape_text(view_of(ids)).text);
-    if (ati_native_size(cx, segments, &to.dim[0]) != AT_OK)
-        return cx->status;
-    if (op == ATI_FOLD_SUM && to.dtype == AT_BOOL)
-        to.dtype = AT_INT64;
+    if (ati_native_size(cx, segments, &to.dim[0]) != AT_OK) return cx->status;
+    if (op == ATI_FOLD_SUM && to.dtype == AT_BOOL) to.dtype = AT_INT64;
     native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
     if (a != NULL && !ati_k_segment_fold(op, from, view_of(ids), &a->view)) {
         ati_native_release(a);
@@ -236,8 +229,7 @@ at_status ati_native_slot_count(at_context *cx, const at_backend *be, at_array i
     if (vector_length(cx, ids, &length) != AT_OK || ati_native_size(cx, n, &slots) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, AT_INT64, 1, &slots);
-    if (a != NULL)
-        ati_k_segment_count(view_of(ids), &a->view);
+    if (a != NULL) ati_k_segment_count(view_of(ids), &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -247,8 +239,7 @@ at_status ati_native_segment_count(at_context *cx, const at_backend *be, at_arra
     (void)sorted;
     at_array counts = AT_NIL;
     at_status status = ati_native_slot_count(cx, be, segment_ids, num_segments, &counts);
-    if (status != AT_OK)
-        return status;
+    if (status != AT_OK) return status;
     status = ati_native_astype(cx, be, counts, AT_FLOAT64, out);
     ati_native_release(counts.p);
     return status;
@@ -262,8 +253,7 @@ at_status ati_native_slot_ids(at_context *cx, const at_backend *be, at_array ids
     if (vector_length(cx, ids, &length) != AT_OK || ati_native_size(cx, n, &slots) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, AT_INT64, 1, &length);
-    if (a != NULL)
-        ati_k_slot_ids(view_of(ids), slots, &a->view);
+    if (a != NULL) ati_k_slot_ids(view_of(ids), slots, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -275,8 +265,7 @@ at_status ati_native_slot_kept(at_context *cx, const at_backend *be, at_array id
     if (vector_length(cx, ids, &length) != AT_OK || ati_native_size(cx, n, &slots) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, AT_BOOL, 1, &length);
-    if (a != NULL)
-        ati_k_slot_kept(view_of(ids), slots, &a->view);
+    if (a != NULL) ati_k_slot_kept(view_of(ids), slots, &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -289,8 +278,7 @@ at_status ati_native_partition_ids(at_context *cx, const at_backend *be, at_arra
         ati_native_size(cx, total_length, &total) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, AT_INT64, 1, &total);
-    if (a != NULL)
-        ati_k_partition_ids(view_of(partitions), &a->view);
+    if (a != NULL) ati_k_partition_ids(view_of(partitions), &a->view);
     return ati_native_give(cx, a, out);
 }
 
@@ -308,8 +296,7 @@ static at_status native_shape(at_context *cx, at_array a, at_shape *out)
     (void)cx;
     const ati_host *v = view_of(a);
     out->ndim = v->ndim;
-    for (int k = 0; k < v->ndim; k++)
-        out->dim[k] = AT_DIM(v->dim[k]);
+    for (int k = 0; k < v->ndim; k++) out->dim[k] = AT_DIM(v->dim[k]);
     return AT_OK;
 }
 
@@ -335,8 +322,7 @@ static at_status peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, 
     (void)cx;
     const ati_host *v = view_of(a);
     *known = v->ndim == 1 && v->dtype >= AT_INT8 && v->dtype <= AT_UINT64;
-    if (*known)
-        ati_k_counts(v, sum, least);
+    if (*known) ati_k_counts(v, sum, least);
     return AT_OK;
 }
 
@@ -358,8 +344,7 @@ static const at_backend native_backend = {
     .peek = peek,
 #define OP(kind, name, level, ...) SLOT_##level(name)
 #include "anytensor/ops.def"
-    SEGMENTS(OVERRIDE)
-    .segment_count = ati_native_segment_count,
+    SEGMENTS(OVERRIDE).segment_count = ati_native_segment_count,
     .partition_ids = ati_native_partition_ids,
 };
 

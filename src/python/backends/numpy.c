@@ -141,6 +141,8 @@ bool pa_is_numpy_scalar(PyObject *obj) { return PyArray_IsScalar(obj, Generic); 
 
 bool pa_is_numpy_bool(PyObject *obj) { return PyArray_IsScalar(obj, Bool); }
 
+bool pa_is_numpy_float(PyObject *obj) { return PyArray_IsScalar(obj, Floating); }
+
 PyObject *pa_numpy_scalar_to_array(PyObject *obj) { return PyArray_FromScalar(obj, NULL); }
 
 static bool has_negative_stride(PyArrayObject *array)
@@ -160,7 +162,7 @@ PyObject *pa_numpy_for_sharing(PyObject *obj)
     if (PyErr_WarnEx(PyExc_UserWarning,
                      "a NumPy array cannot be shared with the other framework (negative strides, foreign "
                      "byte order or misaligned memory): fell back to a copy",
-                     2) < 0)
+                     1) < 0)
         return NULL;
     PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
     return d == NULL ? NULL
@@ -553,7 +555,8 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
 /* Half types add in float32, whatever NumPy's own loops do along this axis. */
 static PyArray_Descr *sum_dtype(at_array x)
 {
-    return PyArray_TYPE(array_of(x)) == NPY_HALF ? PyArray_DescrFromType(NPY_FLOAT32) : NULL;
+    return ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x)))) ? PyArray_DescrFromType(NPY_FLOAT32)
+                                                                    : NULL;
 }
 
 static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
@@ -566,27 +569,28 @@ static at_status recast(at_context *cx, const at_backend *be, at_array owned, at
     return result(cx, be, y, out);
 }
 
-static at_status numpy_sum(at_context *cx, const at_backend *be, at_array x, at_axes axes,
-                           bool keepdims, at_array *out)
+static at_status fold_wide(at_context *cx, const at_backend *be, int fn, at_array x,
+                           const at_axes *axes, bool keepdims, at_array *out)
 {
     PyArray_Descr *wide = sum_dtype(x);
-    at_status status = reduce(cx, be, FN_sum, x, &axes, keepdims, wide, out);
+    at_status status = reduce(cx, be, fn, x, axes, keepdims, wide, out);
     if (status == AT_OK && wide != NULL)
         status = recast(cx, be, *out, x, out);
     Py_XDECREF(wide);
     return status;
 }
 
-#define REDUCE_SLOT(name)                                                                          \
+#define REDUCE_SLOT(name, how, ...)                                                                \
     static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,  \
                                   bool keepdims, at_array *out)                                    \
     {                                                                                              \
-        return reduce(cx, be, FN_##name, x, &axes, keepdims, NULL, out);                           \
+        return how(cx, be, FN_##name, x, &axes, keepdims, __VA_ARGS__);                            \
     }
 
-REDUCE_SLOT(prod)
-REDUCE_SLOT(min)
-REDUCE_SLOT(max)
+REDUCE_SLOT(sum, fold_wide, out)
+REDUCE_SLOT(prod, fold_wide, out)
+REDUCE_SLOT(min, reduce, NULL, out)
+REDUCE_SLOT(max, reduce, NULL, out)
 
 /* The sum over how many elements went into each of its own: 0 / 0 is NaN, without a warning. */
 static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at_axes axes,
@@ -615,7 +619,10 @@ static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at
 static at_status numpy_cumsum(at_context *cx, const at_backend *be, at_array x, int axis,
                               at_array *out)
 {
-    return result(cx, be, PyArray_CumSum(array_of(x), axis, NPY_NOTYPE, NULL), out);
+    bool half = ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x))));
+    PyObject *y = PyArray_CumSum(array_of(x), axis, half ? NPY_FLOAT32 : NPY_NOTYPE, NULL);
+    at_status status = result(cx, be, y, out);
+    return status == AT_OK && half ? recast(cx, be, *out, x, out) : status;
 }
 
 /* --- shape and layout ----------------------------------------------------------------------------------- */
@@ -782,7 +789,7 @@ static at_status numpy_arange(at_context *cx, const at_backend *be, at_array sta
     pa_open(&f);
     PyObject *from = bound(&f, be, start);
     PyObject *to = f.failed ? NULL : bound(&f, be, stop);
-    PyObject *by = f.failed ? NULL : bound(&f, be, step);
+    PyObject *by = f.failed ? NULL : pa_step(&f, bound(&f, be, step));
     PyArray_Descr *d = f.failed ? NULL : descr_of(be, dtype);
     PyObject *y = d == NULL ? NULL : pa_keep(&f, PyArray_ArangeObj(from, to, by, d));
     Py_XDECREF(d);

@@ -302,13 +302,28 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
     torch_state *st = state_of(be);
     pa_frame f;
     pa_open(&f);
+    at_dtype t = AT_OTHER;
+    a.be->dtype(cx, a, &t);
     PyObject *host = pa_keep(&f, pa_numpy_for_sharing(a.p));
+    if (t == AT_BFLOAT16 && host != NULL) /* torch takes NumPy's bits, not ml_dtypes' type */
+        host = pa_keep(&f, PyObject_CallMethod(host, "view", "s", "int16"));
     PyObject *x = pa_call(&f, st->fn[FN_from_numpy], host);
+    if (t == AT_BFLOAT16)
+        x = pa_call(&f, st->fn[FN_view], x, st->dtype[AT_BFLOAT16]);
     if (x != NULL && !at_is_nil(like) && !get_flag(st, like.p, GET_is_cpu)) {
         PyObject *device = pa_keep(&f, get(st, like.p, GET_device));
         x = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_device), x, device);
     }
     return pa_finish(&f, cx, be, x, out);
+}
+
+/* What is beyond a narrow float becomes an infinity; torch would refuse it. */
+static PyObject *number_for(pa_frame *f, at_array scalar, at_dtype dtype)
+{
+    const at_scalar *s = scalar.be == &at_weak ? scalar.p : NULL;
+    if (s != NULL && ati_is_float(dtype) && dtype != AT_FLOAT64 && isinf((float)s->d))
+        return pa_keep(f, PyFloat_FromDouble((float)s->d));
+    return pa_number(f, scalar);
 }
 
 /* A symbol takes a 0-d tensor and adds itself: torch.full would be compiled anew for each value. */
@@ -319,7 +334,7 @@ static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scala
     PyObject *dt = dtype_object(f, be, dtype);
     if (scalar.be == &at_weak)
         return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape),
-                             pa_number(f, scalar), dt);
+                             number_for(f, scalar, dtype), dt);
     PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape), dt);
     PyObject *sum = pa_call(f, st->fn[FN_add], zero, scalar.p);
     return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), sum, dt);
@@ -335,9 +350,14 @@ static at_status torch_from_scalar(at_context *cx, const at_backend *be, at_arra
     return pa_finish(&f, cx, be, scalar_tensor(&f, be, scalar, dtype, like.p), out);
 }
 
+/* Under torch.jit.trace a size is a tensor: reading it would make it a constant of the trace. */
 static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
 {
     torch_state *st = state_of(a.be);
+    if (!answers_nothing(st->fn[FN_tracing_state])) {
+        *out = (at_dim){0, {Py_NewRef(a.p), st->symbol}};
+        return AT_OK;
+    }
     PyObject *args[] = {a.p};
     PyObject *number = PyObject_Vectorcall(st->fn[FN_item], args, 1, NULL);
     if (number == NULL)
@@ -349,6 +369,61 @@ static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
     *out = AT_DIM(PyLong_AsLongLong(number));
     Py_DECREF(number);
     return AT_OK;
+}
+
+static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype dtype)
+{
+    torch_state *st = state_of(be);
+    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x, dtype_object(f, be, dtype));
+}
+
+/* --- the wide unsigned types ---------------------------------------------------------------------------------
+ *
+ * torch stores them but has few kernels for them. They travel as int64: exact, since sums wrap modulo 2**64. */
+
+static bool is_wide_unsigned(at_dtype t) { return t == AT_UINT16 || t == AT_UINT32 || t == AT_UINT64; }
+
+/* Which of them a tensor has; AT_NODTYPE for all other dtypes. */
+static at_dtype wide_unsigned(const at_backend *be, at_array x)
+{
+    const torch_state *st = state_of(be);
+    PyObject *dtype = get(st, x.p, GET_dtype);
+    at_dtype t = AT_NODTYPE;
+    for (at_dtype one = AT_UINT16; dtype != NULL && one <= AT_UINT64; one++)
+        if (dtype == st->dtype[one])
+            t = one;
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return t;
+}
+
+/* uint64 in the order of int64: the top bit turned around. */
+static PyObject *turn(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    return pa_call(f, FN(be, bitwise_xor), x, pa_int(f, INT64_MIN));
+}
+
+static PyObject *ordered(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t)
+{
+    PyObject *wide = cast(f, be, x, AT_INT64);
+    return t == AT_UINT64 ? turn(f, be, wide) : wide;
+}
+
+static PyObject *unordered(pa_frame *f, const at_backend *be, PyObject *y, at_dtype t)
+{
+    return cast(f, be, t == AT_UINT64 ? turn(f, be, y) : y, t);
+}
+
+/* torch gives sums of uint64 as int64: the same bits. */
+static at_status keep_uint64(at_context *cx, const at_backend *be, at_array x, at_status status,
+                             at_array *out)
+{
+    if (status != AT_OK || wide_unsigned(be, x) != AT_UINT64)
+        return status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *sum = pa_keep(&f, out->p);
+    return pa_finish(&f, cx, be, cast(&f, be, sum, AT_UINT64), out);
 }
 
 /* --- elementwise ----------------------------------------------------------------------------------------------- */
@@ -390,8 +465,24 @@ BINARY_SLOT(sub)
 BINARY_SLOT(mul)
 BINARY_SLOT(div)
 BINARY_SLOT(equal)
-BINARY_SLOT(maximum)
-BINARY_SLOT(minimum)
+
+#define EXTREME_SLOT(name)                                                                         \
+    static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
+                                  at_array *out)                                                   \
+    {                                                                                              \
+        at_dtype t = wide_unsigned(be, x);                                                         \
+        PyObject *args[] = {x.p, y.p};                                                             \
+        if (t == AT_NODTYPE)                                                                       \
+            return plain_call(cx, be, FN_##name, args, 2, out);                                    \
+        pa_frame f;                                                                                \
+        pa_open(&f);                                                                               \
+        PyObject *a = ordered(&f, be, x.p, t), *b = ordered(&f, be, y.p, t);                       \
+        PyObject *z = pa_call(&f, FN(be, name), a, b);                                             \
+        return pa_finish(&f, cx, be, unordered(&f, be, z, t), out);                                \
+    }
+
+EXTREME_SLOT(maximum)
+EXTREME_SLOT(minimum)
 
 static at_status torch_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
                              at_array y, at_array *out)
@@ -434,17 +525,47 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
     return pa_finish(&f, cx, be, y, out);
 }
 
-#define REDUCE_SLOT(name)                                                                          \
+static at_status reduce_sum(at_context *cx, const at_backend *be, int fn, at_array x,
+                            const at_axes *axes, bool keepdims, at_array *out)
+{
+    return keep_uint64(cx, be, x, reduce(cx, be, fn, x, axes, keepdims, out), out);
+}
+
+static at_status reduce_extreme(at_context *cx, const at_backend *be, int fn, at_array x,
+                                const at_axes *axes, bool keepdims, at_array *out)
+{
+    at_dtype t = wide_unsigned(be, x);
+    if (t == AT_NODTYPE)
+        return reduce(cx, be, fn, x, axes, keepdims, out);
+    pa_frame f;
+    pa_open(&f);
+    at_array rows = {ordered(&f, be, x.p, t), be}, y = AT_NIL;
+    if (f.failed || reduce(cx, be, fn, rows, axes, keepdims, &y) != AT_OK)
+        return pa_finish(&f, cx, be, NULL, out);
+    return pa_finish(&f, cx, be, unordered(&f, be, pa_keep(&f, y.p), t), out);
+}
+
+#define REDUCE_SLOT(name, how)                                                                     \
     static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,  \
                                   bool keepdims, at_array *out)                                    \
     {                                                                                              \
-        return reduce(cx, be, FN_##name, x, &axes, keepdims, out);                                 \
+        return how(cx, be, FN_##name, x, &axes, keepdims, out);                                    \
     }
 
-REDUCE_SLOT(sum)
-REDUCE_SLOT(mean)
-REDUCE_SLOT(min)
-REDUCE_SLOT(max)
+REDUCE_SLOT(sum, reduce_sum)
+REDUCE_SLOT(mean, reduce)
+REDUCE_SLOT(min, reduce_extreme)
+REDUCE_SLOT(max, reduce_extreme)
+
+/* Whether an axis is given twice, as k and k - rank perhaps. */
+static bool is_twice(const at_axes *axes, int ndim, int k)
+{
+    for (int i = 0; i < k; i++)
+        if (axes->axis[i] == axes->axis[k] || axes->axis[i] == axes->axis[k] + ndim ||
+            axes->axis[i] + ndim == axes->axis[k])
+            return true;
+    return false;
+}
 
 /* torch.prod takes one axis: several are taken one by one, kept until all are done. */
 static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at_axes axes,
@@ -454,9 +575,15 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
     pa_frame f;
     pa_open(&f);
     if (axes.count < 0 && !keepdims)
-        return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out);
+        return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out), out);
     PyObject *dims = axes_tuple(&f, be, x.p, &axes);
     PyObject *y = x.p;
+    int ndim = rank(&f, be, x.p);
+    for (int k = 1; k < axes.count && !f.failed; k++)
+        if (is_twice(&axes, ndim, k)) {
+            PyErr_Format(PyExc_ValueError, "prod: argument 'axes': axis %d is given twice", axes.axis[k]);
+            dims = pa_keep(&f, NULL);
+        }
     for (Py_ssize_t k = 0; dims != NULL && k < PyTuple_GET_SIZE(dims); k++) {
         PyObject *kept = pa_call_named(&f, st->fn[FN_prod], CONSTANT(st, named_dim_keepdim), y,
                                        PyTuple_GET_ITEM(dims, k), Py_True);
@@ -464,7 +591,7 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
     }
     if (!keepdims && dims != NULL && PyTuple_GET_SIZE(dims) > 0)
         y = pa_call(&f, st->fn[FN_squeeze], y, dims);
-    return pa_finish(&f, cx, be, y, out);
+    return keep_uint64(cx, be, x, pa_finish(&f, cx, be, y, out), out);
 }
 
 static at_status torch_cumsum(at_context *cx, const at_backend *be, at_array x, int axis,
@@ -473,16 +600,10 @@ static at_status torch_cumsum(at_context *cx, const at_backend *be, at_array x, 
     pa_frame f;
     pa_open(&f);
     PyObject *dim = pa_int(&f, axis);
-    return pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, dim), out);
+    return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, dim), out), out);
 }
 
 /* --- shape and layout ---------------------------------------------------------------------------------------------- */
-
-static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype dtype)
-{
-    torch_state *st = state_of(be);
-    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x, dtype_object(f, be, dtype));
-}
 
 /* Integers as int64. A uint64 beyond it must stay out of range and not turn negative. */
 static PyObject *to_index(pa_frame *f, at_array ids)
@@ -555,8 +676,10 @@ static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_arra
     PyObject *counts = repeats.be == be ? to_index(&f, repeats) : pa_number(&f, repeats);
     PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
     PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
-    PyObject *y = pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), source, counts, dim);
-    return pa_finish(&f, cx, be, y, out);
+    at_dtype t = wide_unsigned(be, x);
+    PyObject *rows = t == AT_NODTYPE ? source : cast(&f, be, source, AT_INT64);
+    PyObject *y = pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
+    return pa_finish(&f, cx, be, t == AT_NODTYPE ? y : cast(&f, be, y, t), out);
 }
 
 static at_status torch_reshape(at_context *cx, const at_backend *be, at_array x,
@@ -622,7 +745,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
     PyObject *beside = at_is_nil(like) ? fill_value.p : like.p;
     if (fill_value.be == &at_weak) {
         y = pa_call_named(&f, st->fn[FN_new_full], CONSTANT(st, named_dtype), beside, sizes,
-                          pa_number(&f, fill_value), dtype_object(&f, be, dtype));
+                          number_for(&f, fill_value, dtype), dtype_object(&f, be, dtype));
         return pa_finish(&f, cx, be, y, out);
     }
     PyObject *value = fill_value.be == be ? cast(&f, be, fill_value.p, dtype)
@@ -631,9 +754,11 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
     return pa_finish(&f, cx, be, y, out);
 }
 
-/* A bound as a number or symbol. */
+/* A bound as a number or symbol, or the tensor itself where reading it would end its trace. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
+    if (value.be == be && !answers_nothing(FN(be, tracing_state)))
+        return value.p;
     return value.be == be ? pa_call(f, FN(be, item), value.p) : pa_number(f, value);
 }
 
@@ -655,7 +780,7 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     torch_state *st = state_of(be);
     pa_frame f;
     pa_open(&f);
-    PyObject *from = bound(&f, be, start), *by = bound(&f, be, step);
+    PyObject *from = bound(&f, be, start), *by = pa_step(&f, bound(&f, be, step));
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
     if (where == NULL && !at_is_nil(like))
@@ -723,9 +848,6 @@ static at_status torch_slot_count(at_context *cx, const at_backend *be, at_array
                      out);
 }
 
-/* torch has no scatters for these: they are added modulo 2**64 as int64, which is exact. */
-static bool is_wide_unsigned(at_dtype t) { return t == AT_UINT16 || t == AT_UINT32 || t == AT_UINT64; }
-
 static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                                 at_dim slots, at_array *out)
 {
@@ -755,12 +877,6 @@ static PyObject *identity(pa_frame *f, at_dtype t, bool least)
     return pa_int(f, least ? (is_signed ? -top - 1 : 0) : top);
 }
 
-/* uint64 in the order of int64: the top bit turned around. */
-static PyObject *turn(pa_frame *f, const at_backend *be, PyObject *x)
-{
-    return pa_call(f, FN(be, bitwise_xor), x, pa_int(f, INT64_MIN));
-}
-
 static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                          at_dim slots, bool max, at_array *out)
 {
@@ -771,9 +887,7 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     if (torch_dtype(cx, x, &t) != AT_OK)
         return cx->status;
     bool wide = is_wide_unsigned(t);
-    PyObject *rows = wide ? cast(&f, be, x.p, AT_INT64) : x.p;
-    if (t == AT_UINT64)
-        rows = turn(&f, be, rows);
+    PyObject *rows = wide ? ordered(&f, be, x.p, t) : x.p;
     PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
@@ -781,9 +895,7 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
                              rows_shape(&f, be, x.p, pa_size(&f, slots)), start);
     PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], rest, CONSTANT(st, zero), index, rows,
                           max ? CONSTANT(st, amax) : CONSTANT(st, amin));
-    if (t == AT_UINT64)
-        y = turn(&f, be, y);
-    return pa_finish(&f, cx, be, wide ? cast(&f, be, y, t) : y, out);
+    return pa_finish(&f, cx, be, wide ? unordered(&f, be, y, t) : y, out);
 }
 
 static at_status torch_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
@@ -808,7 +920,12 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
     PyObject *shape =
         size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
-    return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_gather], x.p, CONSTANT(st, zero), index), out);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK)
+        f.failed = true;
+    PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
+    PyObject *y = pa_call(&f, st->fn[FN_gather], rows, CONSTANT(st, zero), index);
+    return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, y, t) : y, out);
 }
 
 /* --- waking ------------------------------------------------------------------------------------------------------------------ */

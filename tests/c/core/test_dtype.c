@@ -153,7 +153,8 @@ static void test_an_integer_scalar_at_the_ends_of_a_dtype_fits(at_frame *f)
 static at_array big(at_scalar *s, double d)
 {
     bool unsigned_too = d > 0 && d < 0x1p64;
-    *s = (at_scalar){.kind = AT_WEAK_INT, .range = unsigned_too ? AT_FITS_UINT64 : AT_FITS_NONE, .d = d};
+    *s = (at_scalar){
+        .kind = AT_WEAK_INT, .range = unsigned_too ? AT_FITS_UINT64 : AT_FITS_NONE, .d = d};
     s->i = unsigned_too ? (int64_t)(uint64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
     return (at_array){s, &at_weak};
 }
@@ -225,7 +226,7 @@ static void test_the_common_dtype_of_many_does_not_depend_on_their_order(at_fram
     for (int first = 0; first < 3; first++) {
         at_array turned[3] = {x[first], x[(first + 1) % 3], x[(first + 2) % 3]};
         at_array all = at_concatenate(f, (at_list){3, turned}, 0);
-        if (CHECK(!at_is_nil(all))) { CHECK(at_native_dtype(all) == AT_FLOAT32); }
+        if (CHECK(!at_is_nil(all))) CHECK(at_native_dtype(all) == AT_FLOAT32);
     }
 }
 

@@ -18,7 +18,7 @@ static at_array object(int i)
 static int all_alive(void)
 {
     int sum = 0;
-    for (int i = 0; i < COUNT_OF(alive); i++) { sum += alive[i]; }
+    for (int i = 0; i < COUNT_OF(alive); i++) sum += alive[i];
     return sum;
 }
 
@@ -34,7 +34,7 @@ static void test_close_releases_what_a_frame_keeps(at_frame *up)
 static void test_close_can_be_called_twice_and_the_frame_used_again(at_frame *up)
 {
     at_frame frame, *f = at_open(&frame, up->cx);
-    for (int i = 0; i < 30; i++) { at_keep(f, object(i)); }
+    for (int i = 0; i < 30; i++) at_keep(f, object(i));
     at_close(f);
     at_close(f);
     CHECK(all_alive() == 0);
@@ -48,7 +48,7 @@ static void test_a_frame_holds_more_than_its_inline_places(at_frame *up)
 {
     for (int count = AT_FRAME_PLACES - 1; count <= COUNT_OF(alive); count++) {
         at_frame frame, *f = at_open(&frame, up->cx);
-        for (int i = 0; i < count; i++) { at_keep(f, object(i)); }
+        for (int i = 0; i < count; i++) at_keep(f, object(i));
         CHECK(all_alive() == count);
         at_drop(f, (at_array){&alive[0], &counted});
         at_drop(f, (at_array){&alive[count - 1], &counted});
@@ -265,9 +265,8 @@ static void test_every_status_has_its_own_name(at_frame *f)
     CHECK(strcmp(at_status_name(AT_EFOREIGN), "AT_EFOREIGN") == 0);
     for (int a = AT_OK; a <= AT_EFOREIGN; a++) {
         CHECK(strncmp(at_status_name((at_status)a), "AT_", 3) == 0);
-        for (int b = AT_OK; b < a; b++) {
+        for (int b = AT_OK; b < a; b++)
             CHECK(strcmp(at_status_name((at_status)a), at_status_name((at_status)b)) != 0);
-        }
     }
     CHECK(at_status_name((at_status)99) != NULL);
 }

@@ -6,7 +6,7 @@
 
 static at_dtype floating(at_dtype t) { return kind_of(t) == 'f' ? t : AT_FLOAT64; }
 
-/* --- one operand --------------------------------------------------------------------------------------------- */
+/* --- one operand ----------------------------------------------------------------------------- */
 
 typedef at_array unary(at_frame *f, at_array x);
 static double rsqrt(double v) { return 1 / sqrt(v); }
@@ -15,7 +15,10 @@ static const struct {
     const char *name;
     unary *call;
     double (*oracle)(double);
-} unaries[] = {{"exp", at_exp, exp}, {"log", at_log, log}, {"sqrt", at_sqrt, sqrt}, {"rsqrt", at_rsqrt, rsqrt}};
+} unaries[] = {{"exp", at_exp, exp},
+               {"log", at_log, log},
+               {"sqrt", at_sqrt, sqrt},
+               {"rsqrt", at_rsqrt, rsqrt}};
 
 static void test_functions_agree_with_libm_for_every_dtype(at_frame *f)
 {
@@ -23,7 +26,7 @@ static void test_functions_agree_with_libm_for_every_dtype(at_frame *f)
         for (int d = 0; d < COUNT_OF(every_dtype); d++) {
             at_dtype t = every_dtype[d];
             double x[6] = {0, 1, 2, 3, 4, 5}, want[6];
-            for (int i = 0; i < 6; i++) { want[i] = unaries[u].oracle(stored(t, x[i])); }
+            for (int i = 0; i < 6; i++) want[i] = unaries[u].oracle(stored(t, x[i]));
             char note[64];
             snprintf(note, sizeof note, "%s of %s", unaries[u].name, at_dtype_name(t));
             check_note = note;
@@ -37,7 +40,7 @@ static void test_functions_agree_with_libm_at_the_edges(at_frame *f)
 {
     double x[] = {-0.0, -1, INF, -INF, NAN_, 1e300, 1e-300, 0.25}, want[8];
     for (int u = 0; u < COUNT_OF(unaries); u++) {
-        for (int i = 0; i < 8; i++) { want[i] = unaries[u].oracle(x[i]); }
+        for (int i = 0; i < 8; i++) want[i] = unaries[u].oracle(x[i]);
         check_note = unaries[u].name;
         EXPECT(unaries[u].call(f, given(f, AT_FLOAT64, SIZES(8), x)), AT_FLOAT64, SIZES(8), want);
     }
@@ -48,8 +51,8 @@ static void test_functions_of_nothing_and_of_one(at_frame *f)
     for (int u = 0; u < COUNT_OF(unaries); u++) {
         check_note = unaries[u].name;
         EXPECT(unaries[u].call(f, nothing_of(f, AT_FLOAT16)), AT_FLOAT16, SIZES(0), NO_VALUES);
-        EXPECT(unaries[u].call(f, given(f, AT_INT8, SIZES(2, 0), NO_VALUES)), AT_FLOAT64, SIZES(2, 0),
-               NO_VALUES);
+        EXPECT(unaries[u].call(f, given(f, AT_INT8, SIZES(2, 0), NO_VALUES)), AT_FLOAT64,
+               SIZES(2, 0), NO_VALUES);
         double one = unaries[u].oracle(1);
         EXPECT(unaries[u].call(f, zero_d(f, AT_FLOAT32, 1)), AT_FLOAT32, ZERO_D, &one);
         EXPECT_ERROR(f, unaries[u].call(f, AT_NIL), AT_EARG, unaries[u].name, "'x'", "missing");
@@ -77,13 +80,13 @@ static void test_stop_gradient_is_the_same_values(at_frame *f)
     EXPECT(at_stop_gradient(f, x), AT_BFLOAT16, SIZES(3), VALUES(1, NAN_, -2));
 }
 
-/* --- two operands -------------------------------------------------------------------------------------------- */
+/* --- two operands ---------------------------------------------------------------------------- */
 
 static void test_arithmetic_for_every_dtype(at_frame *f)
 {
     for (int d = 0; d < COUNT_OF(every_dtype); d++) {
         at_dtype t = every_dtype[d];
-        if (t == AT_BOOL) { continue; }
+        if (t == AT_BOOL) continue;
         check_note = at_dtype_name(t);
         at_array x = VEC(f, t, 7, 8, 9), y = VEC(f, t, 2, 4, 3);
         EXPECT(at_add(f, x, y), t, SIZES(3), VALUES(9, 12, 12));
@@ -121,7 +124,8 @@ static void test_integer_arithmetic_wraps(at_frame *f)
     EXPECT_BYTES(at_add(f, w, w), int64_t, -2, 0);
     EXPECT_BYTES(at_mul(f, w, w), int64_t, 1, 0);
     EXPECT_BYTES(at_mul(f, VEC(f, AT_UINT16, 65535), VEC(f, AT_UINT16, 65535)), uint16_t, 1);
-    EXPECT_BYTES(at_mul(f, VEC(f, AT_INT32, -2147483648.), VEC(f, AT_INT32, -1)), int32_t, INT32_MIN);
+    EXPECT_BYTES(at_mul(f, VEC(f, AT_INT32, -2147483648.), VEC(f, AT_INT32, -1)), int32_t,
+                 INT32_MIN);
 }
 
 static void test_division_by_zero_gives_infinity_and_nan(at_frame *f)
@@ -140,7 +144,8 @@ static void test_nan_equals_nothing(at_frame *f)
 static void test_nan_on_either_side_is_the_maximum_and_the_minimum(at_frame *f)
 {
     for (int d = 0; d < COUNT_OF(every_float); d++) {
-        at_array x = VEC(f, every_float[d], NAN_, 1, NAN_, 2), y = VEC(f, every_float[d], 1, NAN_, INF, -INF);
+        at_array x = VEC(f, every_float[d], NAN_, 1, NAN_, 2),
+                 y = VEC(f, every_float[d], 1, NAN_, INF, -INF);
         EXPECT(at_maximum(f, x, y), every_float[d], SIZES(4), VALUES(NAN_, NAN_, NAN_, 2));
         EXPECT(at_minimum(f, x, y), every_float[d], SIZES(4), VALUES(NAN_, NAN_, NAN_, -INF));
     }
@@ -149,7 +154,8 @@ static void test_nan_on_either_side_is_the_maximum_and_the_minimum(at_frame *f)
 static void test_wide_integers_keep_all_their_bits(at_frame *f)
 {
     const uint64_t a[] = {UINT64_MAX, 1}, b[] = {UINT64_MAX - 1, UINT64_C(1) << 63};
-    at_array x = at_native_copy(f, AT_UINT64, SIZES(2), a), y = at_native_copy(f, AT_UINT64, SIZES(2), b);
+    at_array x = at_native_copy(f, AT_UINT64, SIZES(2), a),
+             y = at_native_copy(f, AT_UINT64, SIZES(2), b);
     EXPECT_BYTES(at_maximum(f, x, y), uint64_t, UINT64_MAX, UINT64_C(1) << 63);
     EXPECT_BYTES(at_minimum(f, x, y), uint64_t, UINT64_MAX - 1, 1);
     EXPECT(at_equal(f, x, y), AT_BOOL, SIZES(2), VALUES(0, 0));
@@ -157,7 +163,8 @@ static void test_wide_integers_keep_all_their_bits(at_frame *f)
 
 static void test_shapes_broadcast(at_frame *f)
 {
-    at_array row = VEC(f, AT_INT32, 1, 2, 3), column = given(f, AT_INT32, SIZES(2, 1), VALUES(10, 20));
+    at_array row = VEC(f, AT_INT32, 1, 2, 3),
+             column = given(f, AT_INT32, SIZES(2, 1), VALUES(10, 20));
     EXPECT(at_add(f, row, column), AT_INT32, SIZES(2, 3), VALUES(11, 12, 13, 21, 22, 23));
     EXPECT(at_sub(f, column, row), AT_INT32, SIZES(2, 3), VALUES(9, 8, 7, 19, 18, 17));
     EXPECT(at_mul(f, zero_d(f, AT_INT32, 2), column), AT_INT32, SIZES(2, 1), VALUES(20, 40));
@@ -166,7 +173,8 @@ static void test_shapes_broadcast(at_frame *f)
            VALUES(11, 12, 13, 21, 22, 23, 14, 15, 16, 24, 25, 26));
     at_array none = given(f, AT_INT32, SIZES(0, 1), NO_VALUES);
     EXPECT(at_add(f, none, row), AT_INT32, SIZES(0, 3), NO_VALUES);
-    EXPECT(at_maximum(f, nothing_of(f, AT_INT8), zero_d(f, AT_INT8, 1)), AT_INT8, SIZES(0), NO_VALUES);
+    EXPECT(at_maximum(f, nothing_of(f, AT_INT8), zero_d(f, AT_INT8, 1)), AT_INT8, SIZES(0),
+           NO_VALUES);
 }
 
 static void test_shapes_that_do_not_broadcast_are_refused(at_frame *f)
@@ -174,26 +182,65 @@ static void test_shapes_that_do_not_broadcast_are_refused(at_frame *f)
     static const struct {
         const char *name;
         at_array (*call)(at_frame *f, at_array x, at_array y);
-    } binaries[] = {{"add", at_add},         {"sub", at_sub},         {"mul", at_mul},    {"div", at_div},
-                    {"maximum", at_maximum}, {"minimum", at_minimum}, {"equal", at_equal}};
-    at_array x = given(f, AT_FLOAT32, SIZES(2, 3), VALUES(1, 2, 3, 4, 5, 6)), y = VEC(f, AT_FLOAT32, 1, 2);
+    } binaries[] = {{"add", at_add},    {"sub", at_sub},         {"mul", at_mul},
+                    {"div", at_div},    {"maximum", at_maximum}, {"minimum", at_minimum},
+                    {"equal", at_equal}};
+    at_array x = given(f, AT_FLOAT32, SIZES(2, 3), VALUES(1, 2, 3, 4, 5, 6)),
+             y = VEC(f, AT_FLOAT32, 1, 2);
     at_array none = nothing_of(f, AT_FLOAT32);
     for (int i = 0; i < COUNT_OF(binaries); i++) {
         check_note = binaries[i].name;
         EXPECT_ERROR(f, binaries[i].call(f, x, y), AT_ESHAPE, binaries[i].name, "(2, 3)", "(2,)");
-        EXPECT_ERROR(f, binaries[i].call(f, none, x), AT_ESHAPE, binaries[i].name, "(0,)", "(2, 3)");
-        EXPECT_ERROR(f, binaries[i].call(f, x, AT_NIL), AT_EARG, binaries[i].name, "'y'", "missing");
+        EXPECT_ERROR(f, binaries[i].call(f, none, x), AT_ESHAPE, binaries[i].name, "(0,)",
+                     "(2, 3)");
+        EXPECT_ERROR(f, binaries[i].call(f, x, AT_NIL), AT_EARG, binaries[i].name, "'y'",
+                     "missing");
     }
 }
 
-/* --- selection ------------------------------------------------------------------------------------------------- */
+/* Kernels work in blocks of 256 elements. */
+static void test_arrays_longer_than_a_block(at_frame *f)
+{
+    enum { ROWS = 3, COLUMNS = 700, COUNT = ROWS * COLUMNS };
+    static double x[COUNT], y[COUNT], sum[COUNT], pick[COUNT], run[COUNT], total[COLUMNS],
+        odd[COUNT];
+    double all = 0;
+    memset(total, 0, sizeof total);
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = i % 5;
+        y[i] = i % 7;
+        odd[i] = i % 2;
+        sum[i] = x[i] + y[i];
+        pick[i] = odd[i] != 0 ? x[i] : y[i];
+        all += x[i];
+        total[i % COLUMNS] += x[i];
+        run[i] = total[i % COLUMNS];
+    }
+    for (int d = 0; d < COUNT_OF(every_dtype); d++) {
+        at_dtype t = every_dtype[d], wide = kind_of(t) == 'f' || t == AT_UINT64 ? t : AT_INT64;
+        if (t == AT_BOOL) continue;
+        at_array a = given(f, t, SIZES(ROWS, COLUMNS), x), b = given(f, t, SIZES(ROWS, COLUMNS), y);
+        check_note = at_dtype_name(t);
+        EXPECT(at_add(f, a, b), t, SIZES(ROWS, COLUMNS), sum);
+        EXPECT(at_where(f, given(f, AT_BOOL, SIZES(ROWS, COLUMNS), odd), a, b), t,
+               SIZES(ROWS, COLUMNS), pick);
+        EXPECT(at_sum(f, a, AT_ALL_AXES, false), wide, ZERO_D, &all);
+        EXPECT(at_sum(f, a, (at_axes){.count = 1, .axis = {0}}, false), wide, SIZES(COLUMNS),
+               total);
+        EXPECT(at_cumsum(f, a, 0), wide, SIZES(ROWS, COLUMNS), run);
+        EXPECT(at_max(f, a, AT_ALL_AXES, false), t, ZERO_D, VALUES(4));
+    }
+}
+
+/* --- selection ------------------------------------------------------------------------------- */
 
 static void test_where_selects_for_every_dtype(at_frame *f)
 {
     at_array yes = VEC(f, AT_BOOL, 1, 0, 1);
     for (int d = 0; d < COUNT_OF(every_dtype); d++) {
         at_dtype t = every_dtype[d];
-        EXPECT(at_where(f, yes, VEC(f, t, 1, 1, 0), VEC(f, t, 0, 0, 1)), t, SIZES(3), VALUES(1, 0, 0));
+        EXPECT(at_where(f, yes, VEC(f, t, 1, 1, 0), VEC(f, t, 0, 0, 1)), t, SIZES(3),
+               VALUES(1, 0, 0));
     }
 }
 
@@ -201,9 +248,11 @@ static void test_a_condition_that_is_not_bool_is_true_where_it_is_not_zero(at_fr
 {
     at_array x = VEC(f, AT_INT8, 1, 2, 3), y = VEC(f, AT_INT8, -1, -2, -3);
     for (int d = 0; d < COUNT_OF(every_dtype); d++) {
-        EXPECT(at_where(f, VEC(f, every_dtype[d], 0, 2, 1), x, y), AT_INT8, SIZES(3), VALUES(-1, 2, 3));
+        EXPECT(at_where(f, VEC(f, every_dtype[d], 0, 2, 1), x, y), AT_INT8, SIZES(3),
+               VALUES(-1, 2, 3));
     }
-    EXPECT(at_where(f, VEC(f, AT_FLOAT32, 0.25, NAN_, -0.0), x, y), AT_INT8, SIZES(3), VALUES(1, 2, -3));
+    EXPECT(at_where(f, VEC(f, AT_FLOAT32, 0.25, NAN_, -0.0), x, y), AT_INT8, SIZES(3),
+           VALUES(1, 2, -3));
     EXPECT(at_where(f, VEC(f, AT_INT32, 256, 65536, 0), x, y), AT_INT8, SIZES(3), VALUES(1, 2, -3));
 }
 
@@ -211,7 +260,8 @@ static void test_where_broadcasts_all_three(at_frame *f)
 {
     at_scalar s;
     at_array c = given(f, AT_BOOL, SIZES(2, 1), VALUES(1, 0)), x = VEC(f, AT_FLOAT32, 1, 2, 3);
-    EXPECT(at_where(f, c, x, at_scalar_int(&s, 0)), AT_FLOAT32, SIZES(2, 3), VALUES(1, 2, 3, 0, 0, 0));
+    EXPECT(at_where(f, c, x, at_scalar_int(&s, 0)), AT_FLOAT32, SIZES(2, 3),
+           VALUES(1, 2, 3, 0, 0, 0));
     EXPECT(at_where(f, at_scalar_bool(&s, true), x, zero_d(f, AT_INT8, 9)), AT_FLOAT32, SIZES(3),
            VALUES(1, 2, 3));
     EXPECT_ERROR(f, at_where(f, VEC(f, AT_BOOL, 1, 0), x, x), AT_ESHAPE, "where", "(2,)", "(3,)");
@@ -221,7 +271,8 @@ static void test_where_broadcasts_all_three(at_frame *f)
 
 static void test_where_keeps_the_unselected_nan_out(at_frame *f)
 {
-    at_array c = VEC(f, AT_BOOL, 1, 0), x = VEC(f, AT_FLOAT64, 1, NAN_), y = VEC(f, AT_FLOAT64, NAN_, 2);
+    at_array c = VEC(f, AT_BOOL, 1, 0), x = VEC(f, AT_FLOAT64, 1, NAN_),
+             y = VEC(f, AT_FLOAT64, NAN_, 2);
     EXPECT(at_where(f, c, x, y), AT_FLOAT64, SIZES(2), VALUES(1, 2));
 }
 
@@ -230,11 +281,14 @@ static void test_fill_nan_replaces_nan_alone(at_frame *f)
     at_scalar s;
     for (int d = 0; d < COUNT_OF(every_float); d++) {
         at_array x = VEC(f, every_float[d], NAN_, INF, -INF, 2);
-        EXPECT(at_fill_nan(f, x, at_scalar_float(&s, 0.5)), every_float[d], SIZES(4), VALUES(.5, INF, -INF, 2));
+        EXPECT(at_fill_nan(f, x, at_scalar_float(&s, 0.5)), every_float[d], SIZES(4),
+               VALUES(.5, INF, -INF, 2));
     }
-    EXPECT(at_fill_nan(f, VEC(f, AT_INT16, 1, 2), at_scalar_int(&s, 0)), AT_INT16, SIZES(2), VALUES(1, 2));
+    EXPECT(at_fill_nan(f, VEC(f, AT_INT16, 1, 2), at_scalar_int(&s, 0)), AT_INT16, SIZES(2),
+           VALUES(1, 2));
     at_array table = given(f, AT_FLOAT32, SIZES(2, 2), VALUES(NAN_, 1, 2, NAN_));
-    EXPECT(at_fill_nan(f, table, VEC(f, AT_FLOAT32, 7, 8)), AT_FLOAT32, SIZES(2, 2), VALUES(7, 1, 2, 8));
+    EXPECT(at_fill_nan(f, table, VEC(f, AT_FLOAT32, 7, 8)), AT_FLOAT32, SIZES(2, 2),
+           VALUES(7, 1, 2, 8));
     EXPECT_ERROR(f, at_fill_nan(f, table, VEC(f, AT_FLOAT32, 1, 2, 3)), AT_ESHAPE, "fill_nan");
     EXPECT_ERROR(f, at_fill_nan(f, table, AT_NIL), AT_EARG, "fill_nan", "'value'");
 }
@@ -244,15 +298,18 @@ static void test_clip_bounds_from_below_then_from_above(at_frame *f)
     at_scalar a, b;
     for (int d = 0; d < COUNT_OF(every_dtype); d++) {
         at_dtype t = every_dtype[d];
-        if (t == AT_BOOL) { continue; }
+        if (t == AT_BOOL) continue;
         at_array x = VEC(f, t, 0, 3, 9);
         check_note = at_dtype_name(t);
-        EXPECT(at_clip(f, x, at_scalar_int(&a, 1), at_scalar_int(&b, 5)), t, SIZES(3), VALUES(1, 3, 5));
+        EXPECT(at_clip(f, x, at_scalar_int(&a, 1), at_scalar_int(&b, 5)), t, SIZES(3),
+               VALUES(1, 3, 5));
         EXPECT(at_clip(f, x, at_scalar_int(&a, 1), AT_NIL), t, SIZES(3), VALUES(1, 3, 9));
         EXPECT(at_clip(f, x, AT_NIL, at_scalar_int(&b, 5)), t, SIZES(3), VALUES(0, 3, 5));
         EXPECT(at_clip(f, x, AT_NIL, AT_NIL), t, SIZES(3), VALUES(0, 3, 9));
-        EXPECT(at_clip(f, x, at_scalar_float(&a, 0.5), AT_NIL), floating(t), SIZES(3), VALUES(0.5, 3, 9));
-        EXPECT(at_clip(f, x, at_scalar_int(&a, 5), at_scalar_int(&b, 1)), t, SIZES(3), VALUES(1, 1, 1));
+        EXPECT(at_clip(f, x, at_scalar_float(&a, 0.5), AT_NIL), floating(t), SIZES(3),
+               VALUES(0.5, 3, 9));
+        EXPECT(at_clip(f, x, at_scalar_int(&a, 5), at_scalar_int(&b, 1)), t, SIZES(3),
+               VALUES(1, 1, 1));
     }
 }
 
@@ -263,10 +320,11 @@ static void test_clip_keeps_nan_and_takes_array_bounds(at_frame *f)
     EXPECT(at_clip(f, x, VEC(f, AT_FLOAT32, 0, 1, 2), at_scalar_int(&a, 5)), AT_FLOAT32, SIZES(3),
            VALUES(NAN_, 1, 5));
     EXPECT_ERROR(f, at_clip(f, AT_NIL, at_scalar_int(&a, 5), AT_NIL), AT_EARG, "clip", "'x'");
-    EXPECT_ERROR(f, at_clip(f, x, VEC(f, AT_FLOAT32, 1, 2), AT_NIL), AT_ESHAPE, "clip", "(3,)", "(2,)");
+    EXPECT_ERROR(f, at_clip(f, x, VEC(f, AT_FLOAT32, 1, 2), AT_NIL), AT_ESHAPE, "clip", "(3,)",
+                 "(2,)");
 }
 
-/* --- reductions ---------------------------------------------------------------------------------------------------- */
+/* --- reductions ------------------------------------------------------------------------------ */
 
 #define AXES(...)                                                                                  \
     ((at_axes){.count = (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), .axis = {__VA_ARGS__}})
@@ -289,8 +347,10 @@ static void test_reductions_for_every_dtype(at_frame *f)
         check_note = at_dtype_name(t);
         EXPECT(at_sum(f, x, AXES(0), false), wide, SIZES(3), b ? VALUES(2, 1, 2) : VALUES(5, 2, 9));
         EXPECT(at_sum(f, x, AXES(1), true), wide, SIZES(2, 1), b ? VALUES(3, 2) : VALUES(6, 10));
-        EXPECT(at_prod(f, x, AXES(0), false), wide, SIZES(3), b ? VALUES(1, 0, 1) : VALUES(4, 0, 18));
-        EXPECT(at_mean(f, x, AXES(-1), false), floating(t), SIZES(2), b ? VALUES(1, 2. / 3) : VALUES(2, 10. / 3));
+        EXPECT(at_prod(f, x, AXES(0), false), wide, SIZES(3),
+               b ? VALUES(1, 0, 1) : VALUES(4, 0, 18));
+        EXPECT(at_mean(f, x, AXES(-1), false), floating(t), SIZES(2),
+               b ? VALUES(1, 2. / 3) : VALUES(2, 10. / 3));
         EXPECT(at_min(f, x, AXES(1), false), t, SIZES(2), VALUES(1, 0));
         EXPECT(at_max(f, x, AXES(-2), false), t, SIZES(3), b ? VALUES(1, 1, 1) : VALUES(4, 2, 6));
         EXPECT(at_sum(f, x, AT_ALL_AXES, false), wide, ZERO_D, b ? VALUES(5) : VALUES(16));
@@ -304,7 +364,8 @@ static void test_reductions_over_several_axes_and_over_none(at_frame *f)
     EXPECT(at_sum(f, x, AXES(0, 2), false), AT_INT64, SIZES(2), VALUES(14, 22));
     EXPECT(at_sum(f, x, AXES(-1, 0), true), AT_INT64, SIZES(1, 2, 1), VALUES(14, 22));
     EXPECT(at_max(f, x, AXES(1, 2), false), AT_INT64, SIZES(2), VALUES(4, 8));
-    EXPECT(at_sum(f, x, (at_axes){.count = 0}, false), AT_INT64, SIZES(2, 2, 2), VALUES(1, 2, 3, 4, 5, 6, 7, 8));
+    EXPECT(at_sum(f, x, (at_axes){.count = 0}, false), AT_INT64, SIZES(2, 2, 2),
+           VALUES(1, 2, 3, 4, 5, 6, 7, 8));
     at_array one = zero_d(f, AT_INT8, 5);
     for (int i = 0; i < COUNT_OF(reductions); i++) {
         double *y = values_of(reductions[i].call(f, one, AT_ALL_AXES, false));
@@ -332,7 +393,8 @@ static void test_nan_is_the_smallest_and_the_largest(at_frame *f)
             x[place] = NAN_;
             at_array a = given(f, every_float[d], SIZES(3), x);
             for (int i = 0; i < COUNT_OF(reductions); i++) {
-                EXPECT(reductions[i].call(f, a, AT_ALL_AXES, false), every_float[d], ZERO_D, VALUES(NAN_));
+                EXPECT(reductions[i].call(f, a, AT_ALL_AXES, false), every_float[d], ZERO_D,
+                       VALUES(NAN_));
             }
         }
     }
@@ -341,8 +403,9 @@ static void test_nan_is_the_smallest_and_the_largest(at_frame *f)
 static void test_half_sums_are_added_in_float32(at_frame *f)
 {
     static double ones[5000];
-    for (int i = 0; i < 5000; i++) { ones[i] = 1; }
-    at_array h = given(f, AT_FLOAT16, SIZES(5000), ones), b = given(f, AT_BFLOAT16, SIZES(5000), ones);
+    for (int i = 0; i < 5000; i++) ones[i] = 1;
+    at_array h = given(f, AT_FLOAT16, SIZES(5000), ones),
+             b = given(f, AT_BFLOAT16, SIZES(5000), ones);
     EXPECT(at_sum(f, h, AT_ALL_AXES, false), AT_FLOAT16, ZERO_D, VALUES(5000));
     EXPECT(at_mean(f, h, AT_ALL_AXES, false), AT_FLOAT16, ZERO_D, VALUES(1));
     EXPECT(at_sum(f, b, AT_ALL_AXES, false), AT_BFLOAT16, ZERO_D, VALUES(4992));
@@ -354,13 +417,17 @@ static void test_axes_out_of_range_or_twice_are_refused(at_frame *f)
     at_array x = given(f, AT_FLOAT32, SIZES(2, 1), VALUES(1, 2));
     for (int i = 0; i < COUNT_OF(reductions); i++) {
         check_note = reductions[i].name;
-        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(2), false), AT_EVALUE, reductions[i].name, "2");
-        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(-3), false), AT_EVALUE, reductions[i].name, "-3");
+        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(2), false), AT_EVALUE, reductions[i].name,
+                     "2");
+        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(-3), false), AT_EVALUE, reductions[i].name,
+                     "-3");
         EXPECT_ERROR(f, reductions[i].call(f, x, AXES(0, 0), false), AT_EVALUE, reductions[i].name);
-        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(1, -1), false), AT_EVALUE, reductions[i].name);
+        EXPECT_ERROR(f, reductions[i].call(f, x, AXES(1, -1), false), AT_EVALUE,
+                     reductions[i].name);
         EXPECT_ERROR(f, reductions[i].call(f, zero_d(f, AT_INT8, 1), AXES(0), false), AT_EVALUE,
                      reductions[i].name);
-        EXPECT_ERROR(f, reductions[i].call(f, AT_NIL, AXES(0), false), AT_EARG, reductions[i].name, "'x'");
+        EXPECT_ERROR(f, reductions[i].call(f, AT_NIL, AXES(0), false), AT_EARG, reductions[i].name,
+                     "'x'");
     }
 }
 
@@ -370,7 +437,8 @@ static void test_cumsum_along_each_axis(at_frame *f)
     EXPECT(at_cumsum(f, x, 0), AT_INT64, SIZES(2, 3), VALUES(100, 100, 3, 200, 105, 9));
     EXPECT(at_cumsum(f, x, 1), AT_INT64, SIZES(2, 3), VALUES(100, 200, 203, 100, 105, 111));
     EXPECT(at_cumsum(f, x, -1), AT_INT64, SIZES(2, 3), VALUES(100, 200, 203, 100, 105, 111));
-    EXPECT(at_cumsum(f, VEC(f, AT_FLOAT16, 1, NAN_, 2), 0), AT_FLOAT16, SIZES(3), VALUES(1, NAN_, NAN_));
+    EXPECT(at_cumsum(f, VEC(f, AT_FLOAT16, 1, NAN_, 2), 0), AT_FLOAT16, SIZES(3),
+           VALUES(1, NAN_, NAN_));
     EXPECT(at_cumsum(f, VEC(f, AT_BOOL, 1, 0, 1), AT_NO_AXIS), AT_INT64, SIZES(3), VALUES(1, 1, 2));
     EXPECT(at_cumsum(f, nothing_of(f, AT_FLOAT32), 0), AT_FLOAT32, SIZES(0), NO_VALUES);
 }
@@ -402,6 +470,7 @@ int main(int argc, char **argv)
         TEST(test_wide_integers_keep_all_their_bits),
         TEST(test_shapes_broadcast),
         TEST(test_shapes_that_do_not_broadcast_are_refused),
+        TEST(test_arrays_longer_than_a_block),
         TEST(test_where_selects_for_every_dtype),
         TEST(test_a_condition_that_is_not_bool_is_true_where_it_is_not_zero),
         TEST(test_where_broadcasts_all_three),

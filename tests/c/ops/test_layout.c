@@ -5,7 +5,8 @@
 #define NAN_ ((double)NAN)
 
 #define SHAPE(...)                                                                                 \
-    shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__})
+    shape_of((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),                            \
+             (const int64_t[]){__VA_ARGS__})
 
 /* Shapes for calls; a handful alive at a time. */
 static const at_shape *shape_of(int ndim, const int64_t *sizes)
@@ -14,13 +15,13 @@ static const at_shape *shape_of(int ndim, const int64_t *sizes)
     static int next;
     at_shape *s = &ring[next++ % COUNT_OF(ring)];
     s->ndim = ndim;
-    for (int k = 0; k < ndim; k++) { s->dim[k] = AT_DIM(sizes[k]); }
+    for (int k = 0; k < ndim; k++) s->dim[k] = AT_DIM(sizes[k]);
     return s;
 }
 
 static const at_shape no_axes = {.ndim = 0};
 
-/* --- take ----------------------------------------------------------------------------------------------------- */
+/* --- take ------------------------------------------------------------------------------------ */
 
 static void test_take_for_every_dtype_and_index_dtype(at_frame *f)
 {
@@ -33,7 +34,8 @@ static void test_take_for_every_dtype_and_index_dtype(at_frame *f)
     at_array x = VEC(f, AT_FLOAT32, 10, 20, 30);
     for (int d = 0; d < COUNT_OF(every_integer); d++) {
         check_note = at_dtype_name(every_integer[d]);
-        EXPECT(at_take(f, x, VEC(f, every_integer[d], 2, 0), 0), AT_FLOAT32, SIZES(2), VALUES(30, 10));
+        EXPECT(at_take(f, x, VEC(f, every_integer[d], 2, 0), 0), AT_FLOAT32, SIZES(2),
+               VALUES(30, 10));
     }
 }
 
@@ -51,9 +53,11 @@ static void test_take_along_every_axis_with_indices_of_every_rank(at_frame *f)
     EXPECT(at_take(f, x, zero_d(f, AT_INT64, 1), 1), AT_INT64, SIZES(2), VALUES(2, 5));
     EXPECT(at_take(f, x, VEC(f, AT_INT64, 2, 0), 1), AT_INT64, SIZES(2, 2), VALUES(3, 1, 6, 4));
     EXPECT(at_take(f, x, VEC(f, AT_INT64, 2, 0), -1), AT_INT64, SIZES(2, 2), VALUES(3, 1, 6, 4));
-    EXPECT(at_take(f, x, table, 0), AT_INT64, SIZES(2, 2, 3), VALUES(1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3));
+    EXPECT(at_take(f, x, table, 0), AT_INT64, SIZES(2, 2, 3),
+           VALUES(1, 2, 3, 4, 5, 6, 4, 5, 6, 1, 2, 3));
     EXPECT(at_take(f, x, table, 1), AT_INT64, SIZES(2, 2, 2), VALUES(1, 2, 2, 1, 4, 5, 5, 4));
-    EXPECT(at_take(f, x, VEC(f, AT_INT64, 5, 0, -1), AT_NO_AXIS), AT_INT64, SIZES(3), VALUES(6, 1, 6));
+    EXPECT(at_take(f, x, VEC(f, AT_INT64, 5, 0, -1), AT_NO_AXIS), AT_INT64, SIZES(3),
+           VALUES(6, 1, 6));
     at_scalar s;
     EXPECT(at_take(f, x, at_scalar_int(&s, 1), 0), AT_INT64, SIZES(3), VALUES(4, 5, 6));
 }
@@ -74,7 +78,8 @@ static void test_indices_out_of_range_are_refused(at_frame *f)
     EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_INT64, 0, 3), 0), AT_EINDEX, "take", "3");
     EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_INT8, -4), 0), AT_EINDEX, "take", "3");
     EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_UINT8, 255), 0), AT_EINDEX, "take");
-    EXPECT_ERROR(f, at_take(f, x, at_native_copy(f, AT_UINT64, SIZES(1), huge), 0), AT_EINDEX, "take");
+    EXPECT_ERROR(f, at_take(f, x, at_native_copy(f, AT_UINT64, SIZES(1), huge), 0), AT_EINDEX,
+                 "take");
     at_array thin = given(f, AT_INT8, SIZES(2, 0), NO_VALUES);
     EXPECT_ERROR(f, at_take(f, thin, VEC(f, AT_INT64, 2), 0), AT_EINDEX, "take");
 }
@@ -83,7 +88,8 @@ static void test_take_refuses_what_is_no_index_and_no_axis(at_frame *f)
 {
     at_scalar s;
     at_array x = VEC(f, AT_FLOAT32, 1, 2, 3), i = VEC(f, AT_INT64, 0);
-    EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_FLOAT64, 0), 0), AT_EDTYPE, "take", "'indices'", "float64");
+    EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_FLOAT64, 0), 0), AT_EDTYPE, "take", "'indices'",
+                 "float64");
     EXPECT_ERROR(f, at_take(f, x, VEC(f, AT_BOOL, 0), 0), AT_EDTYPE, "take", "'indices'", "bool");
     EXPECT_ERROR(f, at_take(f, x, at_scalar_float(&s, 1), 0), AT_EDTYPE, "take", "'indices'");
     EXPECT_ERROR(f, at_take(f, x, i, 1), AT_EVALUE, "take", "axis", "1");
@@ -96,7 +102,7 @@ static void test_take_refuses_what_is_no_index_and_no_axis(at_frame *f)
 static void test_take_refuses_a_result_of_too_many_axes(at_frame *f)
 {
     int64_t ones[AT_MAX_NDIM];
-    for (int k = 0; k < AT_MAX_NDIM; k++) { ones[k] = 1; }
+    for (int k = 0; k < AT_MAX_NDIM; k++) ones[k] = 1;
     at_array x = given(f, AT_INT8, SIZES(1, 1), VALUES(5));
     at_array i = given(f, AT_INT64, AT_MAX_NDIM, ones, VALUES(0));
     EXPECT_ERROR(f, at_take(f, x, i, 0), AT_ESHAPE, "take");
@@ -104,7 +110,7 @@ static void test_take_refuses_a_result_of_too_many_axes(at_frame *f)
     EXPECT(at_take(f, x, most, 0), AT_INT8, AT_MAX_NDIM, ones, VALUES(5));
 }
 
-/* --- repeat ---------------------------------------------------------------------------------------------------- */
+/* --- repeat ---------------------------------------------------------------------------------- */
 
 static void test_repeat_reads_its_length_from_the_repeats(at_frame *f)
 {
@@ -112,8 +118,8 @@ static void test_repeat_reads_its_length_from_the_repeats(at_frame *f)
     at_array x = VEC(f, AT_FLOAT16, 1, 2, 3);
     for (int d = 0; d < COUNT_OF(every_integer); d++) {
         check_note = at_dtype_name(every_integer[d]);
-        EXPECT(at_repeat(f, x, VEC(f, every_integer[d], 2, 0, 1), AT_NO_DIM, AT_NO_AXIS), AT_FLOAT16,
-               SIZES(3), VALUES(1, 1, 3));
+        EXPECT(at_repeat(f, x, VEC(f, every_integer[d], 2, 0, 1), AT_NO_DIM, AT_NO_AXIS),
+               AT_FLOAT16, SIZES(3), VALUES(1, 1, 3));
     }
     EXPECT(at_repeat(f, x, at_scalar_int(&s, 2), AT_NO_DIM, AT_NO_AXIS), AT_FLOAT16, SIZES(6),
            VALUES(1, 1, 2, 2, 3, 3));
@@ -143,17 +149,23 @@ static void test_repeat_with_a_total_cuts_and_fills_with_the_last(at_frame *f)
     at_array x = VEC(f, AT_INT8, 1, 2, 3), r = VEC(f, AT_UINT8, 2, 1, 1);
     EXPECT(at_repeat(f, x, r, AT_DIM(4), AT_NO_AXIS), AT_INT8, SIZES(4), VALUES(1, 1, 2, 3));
     EXPECT(at_repeat(f, x, r, AT_DIM(2), AT_NO_AXIS), AT_INT8, SIZES(2), VALUES(1, 1));
-    EXPECT(at_repeat(f, x, r, AT_DIM(7), AT_NO_AXIS), AT_INT8, SIZES(7), VALUES(1, 1, 2, 3, 3, 3, 3));
+    EXPECT(at_repeat(f, x, r, AT_DIM(7), AT_NO_AXIS), AT_INT8, SIZES(7),
+           VALUES(1, 1, 2, 3, 3, 3, 3));
     EXPECT(at_repeat(f, x, r, AT_DIM(0), AT_NO_AXIS), AT_INT8, SIZES(0), NO_VALUES);
     EXPECT(at_repeat(f, x, at_scalar_int(&s, 2), AT_DIM(5), AT_NO_AXIS), AT_INT8, SIZES(5),
            VALUES(1, 1, 2, 2, 3));
     EXPECT(at_repeat(f, x, zero_d(f, AT_INT16, 2), AT_DIM(6), AT_NO_AXIS), AT_INT8, SIZES(6),
            VALUES(1, 1, 2, 2, 3, 3));
+    for (int total = 0; total < 2; total++) {
+        EXPECT(at_repeat(f, x, VEC(f, AT_INT8, 2), total ? AT_DIM(6) : AT_NO_DIM, AT_NO_AXIS),
+               AT_INT8, SIZES(6), VALUES(1, 1, 2, 2, 3, 3));
+    }
     at_array table = given(f, AT_FLOAT32, SIZES(2, 2), VALUES(1, 2, 3, 4));
     EXPECT(at_repeat(f, table, at_scalar_int(&s, 2), AT_DIM(8), AT_NO_AXIS), AT_FLOAT32, SIZES(8),
            VALUES(1, 1, 2, 2, 3, 3, 4, 4));
     at_array none = nothing_of(f, AT_INT8);
-    EXPECT(at_repeat(f, none, at_scalar_int(&s, 2), AT_DIM(0), AT_NO_AXIS), AT_INT8, SIZES(0), NO_VALUES);
+    EXPECT(at_repeat(f, none, at_scalar_int(&s, 2), AT_DIM(0), AT_NO_AXIS), AT_INT8, SIZES(0),
+           NO_VALUES);
 }
 
 static void test_repeat_refuses_what_does_not_fit(at_frame *f)
@@ -167,23 +179,28 @@ static void test_repeat_refuses_what_does_not_fit(at_frame *f)
         EXPECT_ERROR(f, at_repeat(f, x, table, length, AT_NO_AXIS), AT_ESHAPE, "repeat", "repeats");
         EXPECT_ERROR(f, at_repeat(f, x, VEC(f, AT_FLOAT32, 1, 1, 1), length, AT_NO_AXIS), AT_EDTYPE,
                      "repeat", "'repeats'", "float32");
-        EXPECT_ERROR(f, at_repeat(f, x, AT_NIL, length, AT_NO_AXIS), AT_EARG, "repeat", "'repeats'");
+        EXPECT_ERROR(f, at_repeat(f, x, AT_NIL, length, AT_NO_AXIS), AT_EARG, "repeat",
+                     "'repeats'");
     }
-    EXPECT_ERROR(f, at_repeat(f, x, VEC(f, AT_INT64, 1, -1, 1), AT_NO_DIM, 0), AT_EVALUE, "repeat", "-1");
-    EXPECT_ERROR(f, at_repeat(f, x, at_scalar_int(&s, -2), AT_NO_DIM, 0), AT_EVALUE, "repeat", "-2");
+    EXPECT_ERROR(f, at_repeat(f, x, VEC(f, AT_INT64, 1, -1, 1), AT_NO_DIM, 0), AT_EVALUE, "repeat",
+                 "-1");
+    EXPECT_ERROR(f, at_repeat(f, x, at_scalar_int(&s, -2), AT_NO_DIM, 0), AT_EVALUE, "repeat",
+                 "-2");
     EXPECT_ERROR(f, at_repeat(f, x, two, AT_DIM(3), 0), AT_EUNSUPPORTED, "repeat", "axis");
     EXPECT_ERROR(f, at_repeat(f, x, two, AT_DIM(-3), AT_NO_AXIS), AT_EVALUE, "repeat", "-3");
-    EXPECT_ERROR(f, at_repeat(f, x, at_scalar_int(&s, 1), AT_NO_DIM, 1), AT_EVALUE, "repeat", "axis");
+    EXPECT_ERROR(f, at_repeat(f, x, at_scalar_int(&s, 1), AT_NO_DIM, 1), AT_EVALUE, "repeat",
+                 "axis");
 }
 
-/* --- reshape ----------------------------------------------------------------------------------------------------- */
+/* --- reshape --------------------------------------------------------------------------------- */
 
 static void test_reshape_keeps_row_major_order(at_frame *f)
 {
     at_array x = given(f, AT_INT8, SIZES(2, 3), VALUES(1, 2, 3, 4, 5, 6));
     EXPECT(at_reshape(f, x, SHAPE(3, 2)), AT_INT8, SIZES(3, 2), VALUES(1, 2, 3, 4, 5, 6));
     EXPECT(at_reshape(f, x, SHAPE(-1)), AT_INT8, SIZES(6), VALUES(1, 2, 3, 4, 5, 6));
-    EXPECT(at_reshape(f, x, SHAPE(1, -1, 2, 1)), AT_INT8, SIZES(1, 3, 2, 1), VALUES(1, 2, 3, 4, 5, 6));
+    EXPECT(at_reshape(f, x, SHAPE(1, -1, 2, 1)), AT_INT8, SIZES(1, 3, 2, 1),
+           VALUES(1, 2, 3, 4, 5, 6));
     EXPECT(at_reshape(f, VEC(f, AT_BOOL, 1), &no_axes), AT_BOOL, ZERO_D, VALUES(1));
     EXPECT(at_reshape(f, zero_d(f, AT_UINT64, 7), SHAPE(1, 1)), AT_UINT64, SIZES(1, 1), VALUES(7));
     EXPECT(at_reshape(f, zero_d(f, AT_UINT64, 7), SHAPE(-1)), AT_UINT64, SIZES(1), VALUES(7));
@@ -192,9 +209,11 @@ static void test_reshape_keeps_row_major_order(at_frame *f)
 static void test_reshape_of_a_transposed_view(at_frame *f)
 {
     double m[] = {1, 2, 3, 10, 20, 30};
-    at_array x = at_native_wrap(f, AT_FLOAT64, SIZES(3, 2), (const int64_t[]){8, 24}, m, NULL, NULL);
+    at_array x =
+        at_native_wrap(f, AT_FLOAT64, SIZES(3, 2), (const int64_t[]){8, 24}, m, NULL, NULL);
     EXPECT(at_reshape(f, x, SHAPE(6)), AT_FLOAT64, SIZES(6), VALUES(1, 10, 2, 20, 3, 30));
-    EXPECT(at_reshape(f, x, SHAPE(1, 3, 2)), AT_FLOAT64, SIZES(1, 3, 2), VALUES(1, 10, 2, 20, 3, 30));
+    EXPECT(at_reshape(f, x, SHAPE(1, 3, 2)), AT_FLOAT64, SIZES(1, 3, 2),
+           VALUES(1, 10, 2, 20, 3, 30));
 }
 
 static void test_reshape_of_nothing(at_frame *f)
@@ -226,25 +245,30 @@ static void test_reshape_refuses_other_numbers_of_elements(at_frame *f)
     EXPECT_ERROR(f, at_reshape(f, AT_NIL, SHAPE(4)), AT_EARG, "reshape", "'x'", "missing");
 }
 
-/* --- concatenate ---------------------------------------------------------------------------------------------------- */
+/* --- concatenate ----------------------------------------------------------------------------- */
 
 static void test_concatenate_along_every_axis_for_every_dtype(at_frame *f)
 {
     for (int d = 0; d < COUNT_OF(every_dtype); d++) {
         at_dtype t = every_dtype[d];
         check_note = at_dtype_name(t);
-        at_array a[] = {given(f, t, SIZES(1, 2), VALUES(1, 0)), given(f, t, SIZES(2, 2), VALUES(0, 1, 1, 1))};
+        at_array a[] = {given(f, t, SIZES(1, 2), VALUES(1, 0)),
+                        given(f, t, SIZES(2, 2), VALUES(0, 1, 1, 1))};
         EXPECT(at_concatenate(f, (at_list){2, a}, 0), t, SIZES(3, 2), VALUES(1, 0, 0, 1, 1, 1));
         at_array b[] = {given(f, t, SIZES(2, 1), VALUES(1, 0)), a[1], a[1]};
-        EXPECT(at_concatenate(f, (at_list){3, b}, 1), t, SIZES(2, 5), VALUES(1, 0, 1, 0, 1, 0, 1, 1, 1, 1));
-        EXPECT(at_concatenate(f, (at_list){2, b}, -2 + 1), t, SIZES(2, 3), VALUES(1, 0, 1, 0, 1, 1));
-        EXPECT(at_concatenate(f, (at_list){2, a}, AT_NO_AXIS), t, SIZES(6), VALUES(1, 0, 0, 1, 1, 1));
+        EXPECT(at_concatenate(f, (at_list){3, b}, 1), t, SIZES(2, 5),
+               VALUES(1, 0, 1, 0, 1, 0, 1, 1, 1, 1));
+        EXPECT(at_concatenate(f, (at_list){2, b}, -2 + 1), t, SIZES(2, 3),
+               VALUES(1, 0, 1, 0, 1, 1));
+        EXPECT(at_concatenate(f, (at_list){2, a}, AT_NO_AXIS), t, SIZES(6),
+               VALUES(1, 0, 0, 1, 1, 1));
     }
 }
 
 static void test_concatenate_finds_the_common_dtype(at_frame *f)
 {
-    at_array a[] = {VEC(f, AT_INT8, 1), VEC(f, AT_BOOL, 1), VEC(f, AT_UINT8, 255), nothing_of(f, AT_INT8)};
+    at_array a[] = {VEC(f, AT_INT8, 1), VEC(f, AT_BOOL, 1), VEC(f, AT_UINT8, 255),
+                    nothing_of(f, AT_INT8)};
     EXPECT(at_concatenate(f, (at_list){4, a}, 0), AT_INT16, SIZES(3), VALUES(1, 1, 255));
     a[1] = VEC(f, AT_FLOAT16, 0.5);
     EXPECT(at_concatenate(f, (at_list){4, a}, 0), AT_FLOAT16, SIZES(3), VALUES(1, .5, 255));
@@ -266,10 +290,13 @@ static void test_concatenate_of_one_and_of_many(at_frame *f)
 
 static void test_concatenate_refuses_what_does_not_fit(at_frame *f)
 {
-    at_array a[] = {given(f, AT_INT8, SIZES(1, 2), VALUES(1, 2)), given(f, AT_INT8, SIZES(1, 3), VALUES(1, 2, 3))};
-    at_array b[] = {a[0], VEC(f, AT_INT8, 1, 2)}, c[] = {a[0], AT_NIL}, d[] = {zero_d(f, AT_INT8, 1)};
+    at_array a[] = {given(f, AT_INT8, SIZES(1, 2), VALUES(1, 2)),
+                    given(f, AT_INT8, SIZES(1, 3), VALUES(1, 2, 3))};
+    at_array b[] = {a[0], VEC(f, AT_INT8, 1, 2)}, c[] = {a[0], AT_NIL},
+             d[] = {zero_d(f, AT_INT8, 1)};
     EXPECT_ERROR(f, at_concatenate(f, (at_list){0, NULL}, 0), AT_EVALUE, "concatenate", "arrays");
-    EXPECT_ERROR(f, at_concatenate(f, (at_list){2, a}, 0), AT_ESHAPE, "concatenate", "(1, 2)", "(1, 3)");
+    EXPECT_ERROR(f, at_concatenate(f, (at_list){2, a}, 0), AT_ESHAPE, "concatenate", "(1, 2)",
+                 "(1, 3)");
     EXPECT_ERROR(f, at_concatenate(f, (at_list){2, b}, 0), AT_ESHAPE, "concatenate");
     EXPECT_ERROR(f, at_concatenate(f, (at_list){2, c}, 0), AT_EARG, "concatenate", "missing");
     EXPECT_ERROR(f, at_concatenate(f, (at_list){2, a}, 2), AT_EVALUE, "concatenate", "axis", "2");
@@ -277,7 +304,20 @@ static void test_concatenate_refuses_what_does_not_fit(at_frame *f)
     EXPECT_ERROR(f, at_concatenate(f, (at_list){1, d}, 0), AT_EVALUE, "concatenate");
 }
 
-/* --- astype ------------------------------------------------------------------------------------------------------------- */
+static void test_joining_more_than_an_int64_counts_is_refused(at_frame *f)
+{
+    static char memory[1]; /* of zero strides: one element seen many times */
+    at_array huge =
+        at_native_wrap(f, AT_INT8, SIZES(INT64_MAX / 2), (const int64_t[]){0}, memory, NULL, NULL);
+    at_array three[] = {(at_array){huge.p, given_be}, (at_array){huge.p, given_be},
+                        (at_array){huge.p, given_be}};
+    EXPECT_ERROR(f, at_concatenate(f, (at_list){3, three}, 0), AT_EVALUE, "concatenate",
+                 "too large");
+    EXPECT_ERROR(f, at_concatenate(f, (at_list){3, three}, AT_NO_AXIS), AT_EVALUE, "concatenate",
+                 "too large");
+}
+
+/* --- astype ---------------------------------------------------------------------------------- */
 
 static void test_astype_between_all_dtypes(at_frame *f)
 {
@@ -285,23 +325,52 @@ static void test_astype_between_all_dtypes(at_frame *f)
         for (int b = 0; b < COUNT_OF(every_dtype); b++) {
             bool truth = every_dtype[a] == AT_BOOL || every_dtype[b] == AT_BOOL;
             char note[64];
-            snprintf(note, sizeof note, "%s to %s", at_dtype_name(every_dtype[a]), at_dtype_name(every_dtype[b]));
+            snprintf(note, sizeof note, "%s to %s", at_dtype_name(every_dtype[a]),
+                     at_dtype_name(every_dtype[b]));
             check_note = note;
             at_array x = given(f, every_dtype[a], SIZES(2, 2), VALUES(0, 1, 2, 100));
             EXPECT(at_astype(f, x, every_dtype[b]), every_dtype[b], SIZES(2, 2),
                    truth ? VALUES(0, 1, 1, 1) : VALUES(0, 1, 2, 100));
-            EXPECT(at_astype(f, nothing_of(f, every_dtype[a]), every_dtype[b]), every_dtype[b], SIZES(0), NO_VALUES);
+            EXPECT(at_astype(f, nothing_of(f, every_dtype[a]), every_dtype[b]), every_dtype[b],
+                   SIZES(0), NO_VALUES);
             check_note = "";
         }
     }
 }
 
+static void test_arrays_longer_than_a_block_move_whole(at_frame *f)
+{
+    enum { COUNT = 600 };
+    static double x[COUNT], index[COUNT], back[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = i % 90;
+        index[i] = COUNT - 1 - i;
+        back[i] = (COUNT - 1 - i) % 90;
+    }
+    at_array turn = given(f, AT_INT16, SIZES(COUNT), index);
+    for (int a = 0; a < COUNT_OF(every_dtype); a++) {
+        at_dtype t = every_dtype[a];
+        if (t == AT_BOOL) continue;
+        at_array v = given(f, t, SIZES(COUNT), x), column = given(f, t, SIZES(COUNT, 1), x);
+        check_note = at_dtype_name(t);
+        EXPECT(at_take(f, v, turn, 0), t, SIZES(COUNT), back);
+        EXPECT(at_spread(f, column, turn), t, SIZES(COUNT, 1), back);
+        EXPECT(at_take(f, at_reshape(f, v, SHAPE(1, COUNT)), turn, 1), t, SIZES(1, COUNT), back);
+        for (int b = 0; b < COUNT_OF(every_dtype); b++)
+            if (every_dtype[b] != AT_BOOL)
+                EXPECT(at_astype(f, v, every_dtype[b]), every_dtype[b], SIZES(COUNT), x);
+    }
+}
+
 static void test_astype_cuts_towards_zero_and_wraps_integers(at_frame *f)
 {
-    EXPECT(at_astype(f, VEC(f, AT_FLOAT64, 3.7, -3.7, 0.5), AT_INT8), AT_INT8, SIZES(3), VALUES(3, -3, 0));
-    EXPECT(at_astype(f, VEC(f, AT_INT32, 300, -1, -129), AT_INT8), AT_INT8, SIZES(3), VALUES(44, -1, 127));
+    EXPECT(at_astype(f, VEC(f, AT_FLOAT64, 3.7, -3.7, 0.5), AT_INT8), AT_INT8, SIZES(3),
+           VALUES(3, -3, 0));
+    EXPECT(at_astype(f, VEC(f, AT_INT32, 300, -1, -129), AT_INT8), AT_INT8, SIZES(3),
+           VALUES(44, -1, 127));
     EXPECT(at_astype(f, VEC(f, AT_INT32, 300, -1), AT_UINT8), AT_UINT8, SIZES(2), VALUES(44, 255));
-    EXPECT(at_astype(f, VEC(f, AT_FLOAT32, NAN_, 0.1, -0.0), AT_BOOL), AT_BOOL, SIZES(3), VALUES(1, 1, 0));
+    EXPECT(at_astype(f, VEC(f, AT_FLOAT32, NAN_, 0.1, -0.0), AT_BOOL), AT_BOOL, SIZES(3),
+           VALUES(1, 1, 0));
 }
 
 static void test_astype_to_floats_rounds_and_overflows_to_infinity(at_frame *f)
@@ -310,10 +379,11 @@ static void test_astype_to_floats_rounds_and_overflows_to_infinity(at_frame *f)
            VALUES(INF, -INF, NAN_));
     EXPECT(at_astype(f, VEC(f, AT_FLOAT32, 65519, 65520, -1e6), AT_FLOAT16), AT_FLOAT16, SIZES(3),
            VALUES(65504, INF, -INF));
-    EXPECT(at_astype(f, VEC(f, AT_INT64, 2049, 2051), AT_FLOAT16), AT_FLOAT16, SIZES(2), VALUES(2048, 2052));
+    EXPECT(at_astype(f, VEC(f, AT_INT64, 2049, 2051), AT_FLOAT16), AT_FLOAT16, SIZES(2),
+           VALUES(2048, 2052));
     const uint64_t top[] = {UINT64_MAX, UINT64_C(1) << 63};
-    EXPECT(at_astype(f, at_native_copy(f, AT_UINT64, SIZES(2), top), AT_FLOAT64), AT_FLOAT64, SIZES(2),
-           VALUES(0x1p64, 0x1p63));
+    EXPECT(at_astype(f, at_native_copy(f, AT_UINT64, SIZES(2), top), AT_FLOAT64), AT_FLOAT64,
+           SIZES(2), VALUES(0x1p64, 0x1p63));
     EXPECT_BYTES(at_astype(f, VEC(f, AT_FLOAT64, 0x1p63), AT_UINT64), uint64_t, UINT64_C(1) << 63);
 }
 
@@ -367,7 +437,9 @@ int main(int argc, char **argv)
         TEST(test_concatenate_finds_the_common_dtype),
         TEST(test_concatenate_of_one_and_of_many),
         TEST(test_concatenate_refuses_what_does_not_fit),
+        TEST(test_joining_more_than_an_int64_counts_is_refused),
         TEST(test_astype_between_all_dtypes),
+        TEST(test_arrays_longer_than_a_block_move_whole),
         TEST(test_astype_cuts_towards_zero_and_wraps_integers),
         TEST(test_astype_to_floats_rounds_and_overflows_to_infinity),
         TEST(test_wide_integers_move_between_each_other_without_loss),

@@ -9,7 +9,8 @@ static void test_partition_ids_repeat_each_index_by_its_length(at_frame *f)
     for (int d = 0; d < COUNT_OF(every_integer); d++) {
         check_note = at_dtype_name(every_integer[d]);
         at_array lengths = VEC(f, every_integer[d], 2, 0, 3, 1);
-        EXPECT(at_partition_ids(f, lengths, AT_DIM(6)), AT_INT64, SIZES(6), VALUES(0, 0, 2, 2, 2, 3));
+        EXPECT(at_partition_ids(f, lengths, AT_DIM(6)), AT_INT64, SIZES(6),
+               VALUES(0, 0, 2, 2, 2, 3));
     }
 }
 
@@ -28,10 +29,10 @@ static void test_partition_ids_of_nothing_are_empty(at_frame *f)
 static void test_partition_ids_of_small_dtypes_do_not_wrap(at_frame *f)
 {
     double want[400];
-    for (int i = 0; i < 400; i++) { want[i] = i / 100; }
+    for (int i = 0; i < 400; i++) want[i] = i / 100;
     at_array lengths = VEC(f, AT_INT8, 100, 100, 100, 100);
     EXPECT(at_partition_ids(f, lengths, AT_DIM(400)), AT_INT64, SIZES(400), want);
-    for (int i = 0; i < 256; i++) { want[i] = i >= 200; }
+    for (int i = 0; i < 256; i++) want[i] = i >= 200;
     at_array wide = VEC(f, AT_UINT8, 200, 56);
     EXPECT(at_partition_ids(f, wide, AT_DIM(256)), AT_INT64, SIZES(256), want);
 }
@@ -74,7 +75,8 @@ static void test_partition_reductions_work_without_rows_columns_or_partitions(at
     EXPECT(at_partition_sum(f, x, two, AT_DIM(0)), AT_FLOAT32, SIZES(2), VALUES(0, 0));
     EXPECT(at_partition_max(f, x, two, AT_DIM(0)), AT_FLOAT32, SIZES(2), VALUES(-INF, -INF));
     EXPECT(at_partition_softmax(f, x, two, AT_DIM(0)), AT_FLOAT32, SIZES(0), NO_VALUES);
-    EXPECT(at_partition_min(f, thin, VEC(f, AT_INT64, 1, 2), AT_DIM(3)), AT_INT8, SIZES(2, 0), NO_VALUES);
+    EXPECT(at_partition_min(f, thin, VEC(f, AT_INT64, 1, 2), AT_DIM(3)), AT_INT8, SIZES(2, 0),
+           NO_VALUES);
 }
 
 static void test_nan_spoils_its_own_partition(at_frame *f)
@@ -86,7 +88,7 @@ static void test_nan_spoils_its_own_partition(at_frame *f)
            VALUES(NAN_, NAN_, .5, .5));
 }
 
-/* --- errors ------------------------------------------------------------------------------------------------ */
+/* --- errors ---------------------------------------------------------------------------------- */
 
 typedef at_array reduction(at_frame *f, at_array x, at_array partitions, at_dim total_length);
 
@@ -103,7 +105,8 @@ static void all_fail(at_frame *f, at_array partitions, at_dim total, at_status s
                      const char *argument, const char *found)
 {
     at_array x = VEC(f, AT_FLOAT32, 1, 2, 3);
-    EXPECT_ERROR(f, at_partition_ids(f, partitions, total), status, "partition_ids", argument, found);
+    EXPECT_ERROR(f, at_partition_ids(f, partitions, total), status, "partition_ids", argument,
+                 found);
     for (int i = 0; i < COUNT_OF(reductions); i++) {
         check_note = reductions[i].name;
         EXPECT_ERROR(f, reductions[i].call(f, x, partitions, total), status, reductions[i].name,
@@ -142,7 +145,8 @@ static void test_partitions_must_be_integral(at_frame *f)
 static void test_partitions_must_be_a_vector(at_frame *f)
 {
     at_scalar s;
-    all_fail(f, given(f, AT_INT64, SIZES(1, 2), VALUES(1, 2)), AT_DIM(3), AT_ESHAPE, "partitions", "(1, 2)");
+    all_fail(f, given(f, AT_INT64, SIZES(1, 2), VALUES(1, 2)), AT_DIM(3), AT_ESHAPE, "partitions",
+             "(1, 2)");
     all_fail(f, zero_d(f, AT_INT64, 3), AT_DIM(3), AT_ESHAPE, "partitions", "()");
     all_fail(f, at_scalar_int(&s, 3), AT_DIM(3), AT_ESHAPE, "partitions", "()");
 }
@@ -177,7 +181,7 @@ static void test_lengths_whose_sum_overflows_are_refused(at_frame *f)
     at_clear(f->cx);
 }
 
-/* --- a framework whose values cannot be read ------------------------------------------------------------------- */
+/* --- a framework whose values cannot be read ------------------------------------------------- */
 
 static at_backend blind; /* native arrays whose values nobody peeks at */
 
