@@ -107,7 +107,7 @@ def frame_rule(text):
         line = line_of(code, start + enters[0].start())
         if len(enters) > 1:
             yield line, "a function enters a frame once"
-        leaves = list(re.finditer(r"\bati?_leave\w*\s*\(", body))
+        leaves = list(re.finditer(r"\b(?:ati?_)?leave\w*\s*\(", body))
         if len(leaves) != 1:
             yield line, f"a function that enters a frame leaves it once, in one place (found {len(leaves)})"
             continue

@@ -20,18 +20,18 @@ extern "C" {
 #endif
 
 /* Roles of arguments, and the C type of each. */
-#define ATI_CTYPE_DATA at_array       /* takes part in promotion */
-#define ATI_CTYPE_MAYBE at_array      /* the same, may be nil */
-#define ATI_CTYPE_INDEX at_array      /* integral, any width */
-#define ATI_CTYPE_MASK at_array       /* cast to bool */
-#define ATI_CTYPE_VALUE at_array      /* a scalar or an array; cast by the op itself */
-#define ATI_CTYPE_LIKE at_array       /* decides the backend, dtype and device only; may be nil */
-#define ATI_CTYPE_LIST at_list        /* data operands */
-#define ATI_CTYPE_SIZE at_dim         /* one size, not negative */
-#define ATI_CTYPE_MAYBE_SIZE at_dim   /* the same, or AT_NO_DIM */
+#define ATI_CTYPE_DATA at_array     /* takes part in promotion */
+#define ATI_CTYPE_MAYBE at_array    /* the same, may be nil */
+#define ATI_CTYPE_INDEX at_array    /* integral, any width */
+#define ATI_CTYPE_MASK at_array     /* cast to bool */
+#define ATI_CTYPE_VALUE at_array    /* a scalar or an array; cast by the op itself */
+#define ATI_CTYPE_LIKE at_array     /* decides the backend, dtype and device only; may be nil */
+#define ATI_CTYPE_LIST at_list      /* data operands */
+#define ATI_CTYPE_SIZE at_dim       /* one size, not negative */
+#define ATI_CTYPE_MAYBE_SIZE at_dim /* the same, or AT_NO_DIM */
 #define ATI_CTYPE_SHAPE const at_shape *
 #define ATI_CTYPE_AXES at_axes
-#define ATI_CTYPE_AXIS int            /* or AT_NO_AXIS */
+#define ATI_CTYPE_AXIS int /* or AT_NO_AXIS */
 #define ATI_CTYPE_FLAG bool
 #define ATI_CTYPE_DTYPE at_dtype      /* or AT_NODTYPE */
 #define ATI_CTYPE_DEVICE const void * /* the framework's own word for it, or NULL */
@@ -42,8 +42,9 @@ extern "C" {
 
 /** What holds for all arrays of a backend. */
 enum {
-    AT_WEAK = 1u,  /* scalars: they take the dtype of what is beside them */
-    AT_JOINS = 2u, /* host memory: arrays join the other framework in a call through its adopt slot */
+    AT_WEAK = 1u, /* scalars: they take the dtype of what is beside them */
+    AT_JOINS =
+        2u, /* host memory: arrays join the other framework in a call through its adopt slot */
     /* slot_sum and the segment ops add float16 and bfloat16 in float32 by themselves */
     AT_WIDE_SUMS = 4u
 };

@@ -40,7 +40,7 @@ typedef struct at_context {
     unsigned flags;
     const at_backend *home;    /* backend of calls that hold nothing but scalars */
     const at_allocator *alloc; /* NULL: the C library's */
-    const char *op;            /* the outermost operation in which the first error happened, or NULL */
+    const char *op; /* the outermost operation in which the first error happened, or NULL */
     char text[AT_MESSAGE_SIZE];
 } at_context;
 

@@ -294,7 +294,8 @@ AT_API at_array at_segment_softmax(at_frame *f, at_array logits, at_array segmen
  *  Dtypes   the default float (counted in integers).
  *  Ids      outside [0, num_segments): dropped, never wrapped.
  *  Errors   as segment_sum. */
-AT_API at_array at_segment_count(at_frame *f, at_array segment_ids, at_dim num_segments, bool sorted);
+AT_API at_array at_segment_count(at_frame *f, at_array segment_ids, at_dim num_segments,
+                                 bool sorted);
 
 /** Smallest row of x per segment, and a constant in empty segments.
  *  Shapes   x (E, ...), segment_ids (E), constant broadcasts -> (num_segments, ...)

@@ -18,8 +18,7 @@ at_context *at_context_init(at_context *cx, const at_backend *home)
 
 at_status at_error(at_context *cx, at_status status, const char *format, ...)
 {
-    if (cx->status != AT_OK)
-        return cx->status;
+    if (cx->status != AT_OK) return cx->status;
     cx->status = status;
     va_list args;
     va_start(args, format);
@@ -30,13 +29,13 @@ at_status at_error(at_context *cx, at_status status, const char *format, ...)
 
 const char *at_message(at_context *cx)
 {
-    if (cx->status == AT_OK || cx->op == NULL || *cx->op == '\0')
-        return cx->text;
+    if (cx->status == AT_OK || cx->op == NULL || *cx->op == '\0') return cx->text;
     char whole[2 * AT_MESSAGE_SIZE];
     snprintf(whole, sizeof whole, "%s: %s", cx->op, cx->text);
     memcpy(cx->text, whole, sizeof cx->text - 1);
     cx->text[sizeof cx->text - 1] = '\0';
-    cx->op = ""; /* it is in the text from now on; not NULL, or a later call would put its name there */
+    cx->op =
+        ""; /* it is in the text from now on; not NULL, or a later call would put its name there */
     return cx->text;
 }
 

@@ -17,7 +17,7 @@ static const struct {
 #define X(name, NAME, size, kind) [AT_##NAME] = {#name, size, kind},
     AT_DTYPES(X)
 #undef X
-    [AT_OTHER] = {"a type of the framework's own", 0, 0},
+        [AT_OTHER] = {"a type of the framework's own", 0, 0},
 };
 
 const char *at_dtype_name(at_dtype dtype) { return info[dtype].name; }
@@ -29,8 +29,7 @@ char ati_dtype_kind(at_dtype dtype) { return info[dtype].kind; }
 at_dtype at_dtype_named(const char *name)
 {
     for (int t = AT_BOOL; t < AT_OTHER; t++)
-        if (strcmp(info[t].name, name) == 0)
-            return (at_dtype)t;
+        if (strcmp(info[t].name, name) == 0) return (at_dtype)t;
     return AT_NODTYPE;
 }
 
@@ -45,35 +44,28 @@ static at_dtype wider(at_dtype a, at_dtype b) { return info[a].size >= info[b].s
 /* A signed and an unsigned integer: the signed type that holds both, if there is one. */
 static at_dtype mixed_sign(at_dtype is, at_dtype us, at_dtype default_float)
 {
-    if (info[us].size == 8)
-        return default_float;
+    if (info[us].size == 8) return default_float;
     return wider(is, signed_of(2 * info[us].size));
 }
 
 at_dtype ati_dtype_promote(at_dtype a, at_dtype b, at_dtype default_float)
 {
     char ka = info[a].kind, kb = info[b].kind;
-    if (a == b || kb == 'b')
-        return a;
-    if (ka == 'b')
-        return b;
-    if (ka == kb)
-        return ka == 'f' && info[a].size == info[b].size ? AT_FLOAT32 : wider(a, b);
-    if (ka == 'f' || kb == 'f')
-        return ka == 'f' ? a : b;
+    if (a == b || kb == 'b') return a;
+    if (ka == 'b') return b;
+    if (ka == kb) return ka == 'f' && info[a].size == info[b].size ? AT_FLOAT32 : wider(a, b);
+    if (ka == 'f' || kb == 'f') return ka == 'f' ? a : b;
     return ka == 'i' ? mixed_sign(a, b, default_float) : mixed_sign(b, a, default_float);
 }
 
 bool ati_int_fits(at_dtype dtype, const at_scalar *s)
 {
     int bits = 8 * info[dtype].size;
-    if (s->range == AT_FITS_NONE)
-        return false;
+    if (s->range == AT_FITS_NONE) return false;
     if (info[dtype].kind == 'i') {
         int64_t top = (int64_t)((UINT64_C(1) << (bits - 1)) - 1);
         return s->range == AT_FITS_INT64 && s->i >= -top - 1 && s->i <= top;
     }
-    if (s->range == AT_FITS_UINT64)
-        return bits == 64;
+    if (s->range == AT_FITS_UINT64) return bits == 64;
     return s->i >= 0 && (bits == 64 || s->i < (INT64_C(1) << bits));
 }

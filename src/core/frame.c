@@ -11,14 +11,12 @@
 
 void at_retain(at_array a)
 {
-    if (a.be != NULL)
-        a.be->retain(a.p);
+    if (a.be != NULL) a.be->retain(a.p);
 }
 
 void at_release(at_array a)
 {
-    if (a.be != NULL)
-        a.be->release(a.p);
+    if (a.be != NULL) a.be->release(a.p);
 }
 
 static at_frame *start(at_frame *f, at_context *cx, at_frame *up)
@@ -39,8 +37,7 @@ at_frame *at_enter(at_frame *frame, at_frame *up) { return start(frame, up->cx, 
 void at_close(at_frame *f)
 {
     at_array *own = ati_places(f);
-    while (f->count > 0)
-        at_release(own[--f->count]);
+    while (f->count > 0) at_release(own[--f->count]);
     free(f->more);
     f->more = NULL;
     f->room = AT_FRAME_PLACES;
@@ -51,10 +48,8 @@ static bool grow(at_frame *f)
 {
     size_t room = 2 * (size_t)f->room;
     at_array *more = realloc(f->more, room * sizeof *more);
-    if (more == NULL)
-        return false;
-    if (f->more == NULL)
-        memcpy(more, f->own, sizeof f->own);
+    if (more == NULL) return false;
+    if (f->more == NULL) memcpy(more, f->own, sizeof f->own);
     f->more = more;
     f->room = (int)room;
     return true;
@@ -62,8 +57,7 @@ static bool grow(at_frame *f)
 
 at_array at_keep(at_frame *f, at_array owned)
 {
-    if (owned.be == NULL)
-        return AT_NIL;
+    if (owned.be == NULL) return AT_NIL;
     if (f->count == f->room && !grow(f)) {
         at_release(owned);
         at_error(f->cx, AT_ENOMEM, "no memory for another place in a frame");
@@ -88,21 +82,18 @@ static bool forget(at_frame *f, at_array a)
 
 void at_drop(at_frame *f, at_array a)
 {
-    if (a.be != NULL && forget(f, a))
-        at_release(a);
+    if (a.be != NULL && forget(f, a)) at_release(a);
 }
 
 at_array at_detach(at_frame *f, at_array a)
 {
-    if (a.be != NULL && !forget(f, a))
-        at_retain(a);
+    if (a.be != NULL && !forget(f, a)) at_retain(a);
     return a;
 }
 
 at_array at_leave(at_frame *f, at_array result)
 {
-    if (at_failed(f))
-        result = AT_NIL;
+    if (at_failed(f)) result = AT_NIL;
     result = at_detach(f, result);
     at_close(f);
     return at_keep(f->up, result);

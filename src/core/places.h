@@ -17,8 +17,7 @@ static inline at_array ati_keep(at_frame *f, at_array owned)
 /* Ends the frame of an op whose result is not in a place yet: the frame above gets it. */
 static inline at_array ati_leave_with(at_frame *f, at_array owned)
 {
-    if (f->count > 0)
-        at_close(f);
+    if (f->count > 0) at_close(f);
     return ati_keep(f->up, owned);
 }
 

@@ -16,19 +16,16 @@
 
 void ati_blame(at_frame *f, const char *op)
 {
-    if (f->cx->status == AT_OK || f->cx->op != NULL)
-        return;
+    if (f->cx->status == AT_OK || f->cx->op != NULL) return;
     for (const at_frame *g = f; g != NULL; g = g->up)
-        if (g->op != NULL)
-            op = g->op;
+        if (g->op != NULL) op = g->op;
     f->cx->op = op;
 }
 
 void ati_fail(at_frame *f, const char *op, at_status status, const char *format, ...)
 {
     char text[AT_MESSAGE_SIZE];
-    if (at_failed(f))
-        return; /* the first error keeps its text and its op */
+    if (at_failed(f)) return; /* the first error keeps its text and its op */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -39,8 +36,7 @@ void ati_fail(at_frame *f, const char *op, at_status status, const char *format,
 
 at_array ati_result(at_frame *f, const char *op, at_status status, at_array out)
 {
-    if (status == AT_OK)
-        return ati_keep(f, out);
+    if (status == AT_OK) return ati_keep(f, out);
     if (status == AT_DECLINE)
         status = AT_EUNSUPPORTED; /* from a primitive there is nothing to fall back on */
     at_error(f->cx, status, "failed");
@@ -71,8 +67,7 @@ static bool is_weak(at_array a) { return a.be != NULL && (a.be->traits & AT_WEAK
 /* Takes one operand into account; false when it belongs to a second framework. */
 static bool consider(call *c, at_array a)
 {
-    if (a.be == NULL || a.be == c->be || (a.be->traits & AT_WEAK))
-        return true;
+    if (a.be == NULL || a.be == c->be || (a.be->traits & AT_WEAK)) return true;
     bool joins = a.be->traits & AT_JOINS;
     if (c->be == NULL || ((c->be->traits & AT_JOINS) && !joins)) {
         c->be = a.be;
@@ -93,8 +88,7 @@ static bool choose(call *c)
             return false;
         }
     }
-    if (c->be == NULL)
-        c->be = c->f->cx->home;
+    if (c->be == NULL) c->be = c->f->cx->home;
     return true;
 }
 
@@ -104,13 +98,11 @@ static bool join(call *c)
 {
     for (int i = 0; i < c->count; i++) {
         at_array a = *operand(c, i);
-        if (a.be == NULL || a.be == c->be || is_weak(a))
-            continue;
+        if (a.be == NULL || a.be == c->be || is_weak(a)) continue;
         at_array out = AT_NIL;
         at_status status = c->be->adopt(c->f->cx, c->be, a, c->like, &out);
         *operand(c, i) = ati_result(c->f, c->op->name, status, out);
-        if (at_failed(c->f))
-            return false;
+        if (at_failed(c->f)) return false;
     }
     return true;
 }
@@ -144,8 +136,7 @@ static at_array index_operand(call *c, int i, at_array a, at_dtype t)
 
 static at_array mask_operand(call *c, at_array a, at_dtype t)
 {
-    if (is_weak(a))
-        return scalar(c, a, AT_BOOL);
+    if (is_weak(a)) return scalar(c, a, AT_BOOL);
     return t == AT_BOOL ? a : cast(c, a, AT_BOOL);
 }
 
@@ -155,14 +146,12 @@ static bool settle_single(call *c)
     for (int i = 0; i < c->count; i++) {
         at_array *a = operand(c, i);
         ati_role r = role(c, i);
-        if (r == ATI_MAYBE || r == ATI_VALUE || r == ATI_LIKE)
-            continue;
+        if (r == ATI_MAYBE || r == ATI_VALUE || r == ATI_LIKE) continue;
         if (a->be == NULL) {
             ati_fail(c->f, c->op->name, AT_EARG, "argument '%s' is missing", argument(c, i));
             return false;
         }
-        if (r == ATI_DATA)
-            continue;
+        if (r == ATI_DATA) continue;
         at_dtype t;
         if (at_dtype_of(c->f, *a, &t) == AT_OK)
             *a = r == ATI_INDEX ? index_operand(c, i, *a, t) : mask_operand(c, *a, t);
@@ -212,10 +201,8 @@ static at_dtype common(const call *c, const mix *m)
 {
     at_dtype t = m->real != AT_NODTYPE ? m->real : m->strong;
     const at_backend *be = c->be;
-    if (m->weak == AT_WEAK_BOOL && t == AT_NODTYPE)
-        t = AT_BOOL;
-    if (m->weak == AT_WEAK_INT && (t == AT_NODTYPE || t == AT_BOOL))
-        t = be->default_dtype(be, 'i');
+    if (m->weak == AT_WEAK_BOOL && t == AT_NODTYPE) t = AT_BOOL;
+    if (m->weak == AT_WEAK_INT && (t == AT_NODTYPE || t == AT_BOOL)) t = be->default_dtype(be, 'i');
     if ((m->weak == AT_WEAK_FLOAT || c->op->rule == ATI_FLOAT) && !ati_is_float(t))
         t = be->default_dtype(be, 'f');
     if (c->op->rule == ATI_WIDEN && (t == AT_BOOL || ati_is_integer(t))) {
@@ -253,8 +240,7 @@ static bool gather(call *c, mix *m)
 {
     for (int i = 0; i < c->count; i++) {
         at_dtype t;
-        if (!is_data(c, i))
-            continue;
+        if (!is_data(c, i)) continue;
         if (at_dtype_of(c->f, *operand(c, i), &t) != AT_OK) {
             ati_blame(c->f, c->op->name);
             return false;
@@ -267,21 +253,16 @@ static bool gather(call *c, mix *m)
 static bool settle_data(call *c)
 {
     mix m = {AT_NODTYPE, AT_NODTYPE, -1, true, false};
-    if (!gather(c, &m))
-        return false;
-    if (m.other)
-        return m.weak < 0 || refuse_other(c);
+    if (!gather(c, &m)) return false;
+    if (m.other) return m.weak < 0 || refuse_other(c);
     at_dtype t = common(c, &m);
     bool arrays_fit = m.uniform && t == m.strong;
-    if (arrays_fit && m.weak < 0)
-        return true;
+    if (arrays_fit && m.weak < 0) return true;
     for (int i = 0; i < c->count; i++) {
         at_array *a = operand(c, i);
-        if (!is_data(c, i))
-            continue;
+        if (!is_data(c, i)) continue;
         if (is_weak(*a)) {
-            if (!settle_scalar(c, i, t))
-                return false;
+            if (!settle_scalar(c, i, t)) return false;
         } else if (!arrays_fit) {
             *a = cast(c, *a, t);
         }
@@ -294,10 +275,8 @@ static bool needs_dtypes(const call *c)
 {
     int strong = 0;
     for (int i = 0; i < c->count; i++) {
-        if (!is_data(c, i))
-            continue;
-        if (is_weak(*operand(c, i)))
-            return true;
+        if (!is_data(c, i)) continue;
+        if (is_weak(*operand(c, i))) return true;
         strong++;
     }
     return strong > 0 && c->op->rule != ATI_FREE && (strong > 1 || c->op->rule != ATI_KEEP);
@@ -305,28 +284,23 @@ static bool needs_dtypes(const call *c)
 
 static const at_backend *settle(call *c)
 {
-    if (!choose(c) || !join(c) || !settle_single(c))
-        return NULL;
-    if (needs_dtypes(c) && !settle_data(c))
-        return NULL;
+    if (!choose(c) || !join(c) || !settle_single(c)) return NULL;
+    if (needs_dtypes(c) && !settle_data(c)) return NULL;
     return c->be;
 }
 
 const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const *operands)
 {
     const at_backend *be = operands[0]->be;
-    if (!op->plain || be == NULL || (be->traits & AT_WEAK))
-        return NULL;
+    if (!op->plain || be == NULL || (be->traits & AT_WEAK)) return NULL;
     at_dtype first = AT_FLOAT32;
     for (int i = 0; i < op->operands; i++) {
         at_dtype t = first;
-        if (operands[i]->be != be)
-            return NULL;
+        if (operands[i]->be != be) return NULL;
         if (op->rule != ATI_FREE && (op->operands > 1 || op->rule != ATI_KEEP) &&
             be->dtype(cx, *operands[i], &t) != AT_OK)
             return NULL;
-        if (i > 0 && t != first)
-            return NULL;
+        if (i > 0 && t != first) return NULL;
         first = t;
     }
     return op->rule == ATI_KEEP || op->rule == ATI_FREE || ati_is_float(first) ? be : NULL;
@@ -334,19 +308,16 @@ const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const 
 
 const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operands)
 {
-    if (at_failed(f))
-        return NULL;
+    if (at_failed(f)) return NULL;
     const at_backend *be = ati_settled(f->cx, op, operands);
-    if (be != NULL)
-        return be;
+    if (be != NULL) return be;
     call c = {f, op, op->operands, operands, NULL, NULL, AT_NIL};
     return settle(&c);
 }
 
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array)
 {
-    if (at_failed(f))
-        return NULL;
+    if (at_failed(f)) return NULL;
     call c = {f, op, count, NULL, array, NULL, AT_NIL};
     return settle(&c);
 }

@@ -56,10 +56,15 @@ typedef void binary(const ati_walk *w);
     BINARY(min_##t, t, t, ati_less_##t)                                                            \
     BINARY(equal_##t, t, b8, EQUAL)
 
-MODULAR(u8)
-MODULAR(u16) MODULAR(u32) MODULAR(u64) ORDERED(b8) ORDERED(i8) ORDERED(i16) ORDERED(i32)
-    ORDERED(i64) ORDERED(u8) ORDERED(u16) ORDERED(u32) ORDERED(u64) REAL(f16) REAL(bf16) REAL(f32)
-        REAL(f64) BINARY(add_b8, b8, b8, OR) BINARY(mul_b8, b8, b8, AND)
+#define UNSIGNED(X) X(u8) X(u16) X(u32) X(u64)
+#define WHOLE(X) X(b8) X(i8) X(i16) X(i32) X(i64) UNSIGNED(X)
+#define FLOATS(X) X(f16) X(bf16) X(f32) X(f64)
+
+UNSIGNED(MODULAR)
+WHOLE(ORDERED)
+FLOATS(REAL)
+BINARY(add_b8, b8, b8, OR)
+BINARY(mul_b8, b8, b8, AND)
 
 /* In the order of ati_binary. Signed integers add, subtract and multiply as unsigned ones: the bits are the same. */
 #define OF_WHOLE(t, u)                                                                             \
@@ -71,20 +76,20 @@ MODULAR(u16) MODULAR(u32) MODULAR(u64) ORDERED(b8) ORDERED(i8) ORDERED(i16) ORDE
         add_##t, sub_##t, mul_##t, div_##t, max_##t, min_##t, equal_##t                            \
     }
 
-            static binary *const binaries[][7] = {
-                [AT_BOOL] = {add_b8, NULL, mul_b8, NULL, max_b8, min_b8, equal_b8},
-                [AT_INT8] = OF_WHOLE(i8, u8),
-                [AT_INT16] = OF_WHOLE(i16, u16),
-                [AT_INT32] = OF_WHOLE(i32, u32),
-                [AT_INT64] = OF_WHOLE(i64, u64),
-                [AT_UINT8] = OF_WHOLE(u8, u8),
-                [AT_UINT16] = OF_WHOLE(u16, u16),
-                [AT_UINT32] = OF_WHOLE(u32, u32),
-                [AT_UINT64] = OF_WHOLE(u64, u64),
-                [AT_FLOAT16] = OF_REAL(f16),
-                [AT_BFLOAT16] = OF_REAL(bf16),
-                [AT_FLOAT32] = OF_REAL(f32),
-                [AT_FLOAT64] = OF_REAL(f64),
+static binary *const binaries[][7] = {
+    [AT_BOOL] = {add_b8, NULL, mul_b8, NULL, max_b8, min_b8, equal_b8},
+    [AT_INT8] = OF_WHOLE(i8, u8),
+    [AT_INT16] = OF_WHOLE(i16, u16),
+    [AT_INT32] = OF_WHOLE(i32, u32),
+    [AT_INT64] = OF_WHOLE(i64, u64),
+    [AT_UINT8] = OF_WHOLE(u8, u8),
+    [AT_UINT16] = OF_WHOLE(u16, u16),
+    [AT_UINT32] = OF_WHOLE(u32, u32),
+    [AT_UINT64] = OF_WHOLE(u64, u64),
+    [AT_FLOAT16] = OF_REAL(f16),
+    [AT_BFLOAT16] = OF_REAL(bf16),
+    [AT_FLOAT32] = OF_REAL(f32),
+    [AT_FLOAT64] = OF_REAL(f64),
 };
 
 bool ati_k_binary(ati_binary op, const ati_host *x, const ati_host *y, ati_host *out)

@@ -20,8 +20,7 @@ static const char *show(char *place, size_t room, const at_shape *s)
         else
             at += (size_t)snprintf(place + at, room - at, "n%s", sep);
     }
-    if (at < room)
-        snprintf(place + at, room - at, ")");
+    if (at < room) snprintf(place + at, room - at, ")");
     return place;
 }
 
@@ -35,8 +34,7 @@ bool ati_check_size(at_frame *f, const char *name, at_dim size)
 
 bool ati_check_there(at_frame *f, const char *name, at_array a)
 {
-    if (at_is_nil(a))
-        ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
+    if (at_is_nil(a)) ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
     return !at_failed(f);
 }
 
@@ -64,18 +62,17 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
     at_shape x_shape, ids_shape;
     if (!check_given(f, "num_segments", n) || !check_vector(f, "segment_ids", ids, &ids_shape))
         return false;
-    if (data == NULL)
-        return true;
-    if (at_shape_of(f, x, &x_shape) != AT_OK)
-        return false;
+    if (data == NULL) return true;
+    if (at_shape_of(f, x, &x_shape) != AT_OK) return false;
     if (x_shape.ndim == 0)
         ati_fail(f, NULL, AT_ESHAPE,
-                 "argument '%s': expected one row per segment id, shape %s, found a 0-d array", data,
-                 show(is, sizeof is, &ids_shape));
+                 "argument '%s': expected one row per segment id, shape %s, found a 0-d array",
+                 data, show(is, sizeof is, &ids_shape));
     else if (!ati_dim_equal(f, x_shape.dim[0], ids_shape.dim[0]))
-        ati_fail(f, NULL, AT_ESHAPE,
-                 "argument 'segment_ids': expected one id per row of '%s' of shape %s, found shape %s",
-                 data, show(xs, sizeof xs, &x_shape), show(is, sizeof is, &ids_shape));
+        ati_fail(
+            f, NULL, AT_ESHAPE,
+            "argument 'segment_ids': expected one id per row of '%s' of shape %s, found shape %s",
+            data, show(xs, sizeof xs, &x_shape), show(is, sizeof is, &ids_shape));
     return !at_failed(f);
 }
 
@@ -86,8 +83,7 @@ bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
         !check_vector(f, "partitions", partitions, &shape))
         return false;
     const at_backend *be = partitions.be;
-    if (be->peek == NULL || !at_is_nil(total.sym))
-        return true;
+    if (be->peek == NULL || !at_is_nil(total.sym)) return true;
     int64_t sum = 0, least = 0;
     bool known = false;
     at_status status = be->peek(f->cx, partitions, &sum, &least, &known);
@@ -115,7 +111,8 @@ bool ati_check_reshape(at_frame *f, const at_shape *shape)
         fine = fine && size >= -1;
     }
     if (!fine || unknown > 1)
-        ati_fail(f, NULL, AT_EVALUE, "argument 'shape': expected sizes >= 0 and at most one -1, found %s",
+        ati_fail(f, NULL, AT_EVALUE,
+                 "argument 'shape': expected sizes >= 0 and at most one -1, found %s",
                  show(text, sizeof text, shape));
     return !at_failed(f);
 }
@@ -124,13 +121,12 @@ bool ati_check_reshape(at_frame *f, const at_shape *shape)
 static at_dtype dtype_of_value(at_frame *f, const at_backend *be, at_array a)
 {
     at_dtype t;
-    if (at_dtype_of(f, a, &t) != AT_OK || !(a.be->traits & AT_WEAK) || t == AT_BOOL)
-        return t;
+    if (at_dtype_of(f, a, &t) != AT_OK || !(a.be->traits & AT_WEAK) || t == AT_BOOL) return t;
     return be->default_dtype(be, t == AT_INT64 ? 'i' : 'f');
 }
 
 /* An integer scalar must fit an integer dtype. */
-static bool check_fits(at_frame *f, const char *name, at_array value, at_dtype dtype)
+bool ati_check_fits(at_frame *f, const char *name, at_array value, at_dtype dtype)
 {
     const at_scalar *s = value.be == &at_weak ? value.p : NULL;
     if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(dtype) && !ati_int_fits(dtype, s))
@@ -148,19 +144,50 @@ bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
     else if (at_dtype_of(f, repeats, &t) == AT_OK && !ati_is_integer(t))
         ati_fail(f, NULL, AT_EDTYPE, "argument 'repeats': expected integers, found %s",
                  at_dtype_name(t));
-    if (!at_failed(f) && !check_fits(f, "repeats", repeats, AT_INT64))
-        return false;
-    if (!at_failed(f) && repeats.be == &at_weak && ((const at_scalar *)repeats.p)->i < 0)
-        ati_fail(f, NULL, AT_EVALUE, "argument 'repeats': expected counts >= 0, found %" PRId64,
-                 ((const at_scalar *)repeats.p)->i);
+    if (!at_failed(f) && !ati_check_fits(f, "repeats", repeats, AT_INT64)) return false;
     return !at_failed(f) && ati_check_size(f, "total_repeat_length", total);
+}
+
+/* How often one count for all elements counts: as often as there are elements, as far as they are known. */
+static int64_t elements(at_frame *f, at_array x)
+{
+    int64_t n = 1;
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) != AT_OK) return 0;
+    for (int k = 0; k < shape.ndim; k++) {
+        at_dim d = shape.dim[k];
+        if (at_is_nil(d.sym) && __builtin_mul_overflow(n, d.n, &n)) return INT64_MAX;
+    }
+    return n;
+}
+
+bool ati_check_counts(at_frame *f, at_array x, at_array repeats)
+{
+    int64_t sum = 0, least = 0;
+    bool known = repeats.be == &at_weak;
+    at_shape shape = {.ndim = 0};
+    if (known)
+        sum = least = ((const at_scalar *)repeats.p)->i;
+    else if (at_shape_of(f, repeats, &shape) == AT_OK && shape.ndim < 2 &&
+             repeats.be->peek != NULL &&
+             repeats.be->peek(f->cx, repeats, &sum, &least, &known) != AT_OK)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'repeats' cannot be read");
+    if (at_failed(f) || !known) return !at_failed(f);
+    bool single = shape.ndim == 0 || (at_is_nil(shape.dim[0].sym) && shape.dim[0].n == 1);
+    if (least < 0)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'repeats': expected counts >= 0, found %" PRId64,
+                 least);
+    else if (__builtin_mul_overflow(sum, single ? elements(f, x) : 1, &sum) || sum > INT64_MAX / 2)
+        ati_fail(
+            f, NULL, AT_EVALUE,
+            "argument 'repeats': expected a result that fits an array, found too many elements");
+    return !at_failed(f);
 }
 
 bool ati_settle_scan(at_frame *f, at_array x, int *axis)
 {
     at_shape shape;
-    if (at_shape_of(f, x, &shape) != AT_OK)
-        return false;
+    if (at_shape_of(f, x, &shape) != AT_OK) return false;
     if (shape.ndim == 0)
         ati_fail(f, NULL, AT_EVALUE, "argument 'x': expected rank >= 1, found a 0-d array");
     else if (*axis == AT_NO_AXIS && shape.ndim > 1)
@@ -175,8 +202,7 @@ bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, a
                      at_array like, at_dtype *dtype)
 {
     for (int k = 0; k < shape->ndim; k++)
-        if (!ati_check_size(f, "shape", shape->dim[k]))
-            return false;
+        if (!ati_check_size(f, "shape", shape->dim[k])) return false;
     if (at_is_nil(fill))
         ati_fail(f, NULL, AT_EARG, "argument 'fill_value' is missing");
     else if (*dtype == AT_NODTYPE)
@@ -185,31 +211,35 @@ bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, a
         ati_fail(f, NULL, AT_EDTYPE,
                  "argument 'dtype': expected a bool, integer or floating dtype, found %s's own",
                  be->name);
-    return !at_failed(f) && check_fits(f, "fill_value", fill, *dtype);
+    return !at_failed(f) && ati_check_fits(f, "fill_value", fill, *dtype);
+}
+
+/* A stop need not fit the dtype, but some integer: beyond 64 bits it would be rounded. */
+static bool check_bound(at_frame *f, const char *name, at_array bound, at_dtype dtype)
+{
+    const at_scalar *s = bound.be == &at_weak ? bound.p : NULL;
+    return s == NULL || s->kind != AT_WEAK_INT || s->range != AT_FITS_NONE ||
+           ati_check_fits(f, name, bound, dtype);
 }
 
 bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_array *stop,
                        at_array *step, at_dtype *dtype)
 {
-    if (at_is_nil(*step))
-        *step = ati_one;
+    if (at_is_nil(*step)) *step = ati_one;
     if (at_is_nil(*stop)) {
         *stop = *start;
         *start = ati_zero;
     }
     const at_array bounds[] = {*start, *stop, *step};
     for (int i = 0; i < 3; i++)
-        if (at_is_nil(bounds[i]))
-            ati_fail(f, NULL, AT_EARG, "argument 'start' is missing");
-    if (at_failed(f))
-        return false;
+        if (at_is_nil(bounds[i])) ati_fail(f, NULL, AT_EARG, "argument 'start' is missing");
+    if (at_failed(f)) return false;
     if (step->be == &at_weak && ((const at_scalar *)step->p)->d == 0)
         ati_fail(f, NULL, AT_EVALUE, "argument 'step': expected a step that is not 0, found 0");
     bool floating = false;
     for (int i = 0; i < 3; i++)
         floating = ati_is_float(dtype_of_value(f, be, bounds[i])) || floating;
-    if (*dtype == AT_NODTYPE)
-        *dtype = be->default_dtype(be, floating ? 'f' : 'i');
-    return check_fits(f, "start", *start, *dtype) && check_fits(f, "stop", *stop, *dtype) &&
-           check_fits(f, "step", *step, *dtype);
+    if (*dtype == AT_NODTYPE) *dtype = be->default_dtype(be, floating ? 'f' : 'i');
+    return check_bound(f, "start", *start, *dtype) && check_bound(f, "stop", *stop, *dtype) &&
+           check_bound(f, "step", *step, *dtype);
 }

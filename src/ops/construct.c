@@ -14,8 +14,7 @@ at_array ati_ones(at_frame *f, const at_shape *shape, at_dtype dtype, at_array l
 at_array ati_full_like(at_frame *f, at_array x, at_array fill_value, at_dtype dtype)
 {
     at_shape shape;
-    if (at_shape_of(f, x, &shape) != AT_OK)
-        return AT_NIL;
+    if (at_shape_of(f, x, &shape) != AT_OK) return AT_NIL;
     return at_full(f, &shape, fill_value, dtype, x);
 }
 

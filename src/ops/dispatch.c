@@ -17,18 +17,12 @@ static at_frame *begin(at_frame *frame, at_frame *up, const ati_op *op)
     return frame;
 }
 
-/* Leaves with what a slot has given. */
-static at_array end(at_frame *f, const ati_op *op, at_status status, at_array out)
+/* Leaves with what the slot has given (AT_OK: a reference that is in no place yet), or, where it declined,
+ * with what the formula has. */
+static at_array leave(at_frame *f, at_status status, at_array out)
 {
-    if (status == AT_OK)
-        return ati_leave_with(f, out);
-    ati_result(f, op->name, status, AT_NIL);
-    return at_leave(f, AT_NIL);
-}
-
-/* Leaves with what a formula has given. */
-static at_array end_formula(at_frame *f, at_array out)
-{
+    if (status == AT_OK) return ati_leave_with(f, out);
+    if (status != AT_DECLINE) out = ati_result(f, f->op, status, AT_NIL);
     ati_blame(f, f->op);
     return at_leave(f, out);
 }
@@ -59,7 +53,8 @@ static at_array end_formula(at_frame *f, at_array out)
 #define CHECK_SCAN ati_settle_scan(f, x, &axis)
 #define CHECK_GATHER true
 #define CHECK_REPEAT ati_check_repeats(f, repeats, total_repeat_length)
-#define CHECK_REPEAT_EACH ati_check_repeats(f, repeats, AT_NO_DIM)
+#define CHECK_REPEAT_EACH                                                                          \
+    (ati_check_repeats(f, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats))
 #define CHECK_CAST true
 #define CHECK_RESHAPE ati_check_reshape(f, shape)
 #define CHECK_FULL ati_settle_full(f, be, shape, fill_value, like, &dtype)
@@ -97,13 +92,12 @@ static at_array end_formula(at_frame *f, at_array out)
         at_array out = AT_NIL;                                                                     \
         at_status status = AT_DECLINE;                                                             \
         const at_backend *be = ati_promote(f, op, operand);                                        \
-        if (be == NULL || !(CHECK_##kind))                                                         \
-            return end(f, op, f->cx->status, AT_NIL);                                              \
-        if (SLOT_##level(be, name))                                                                \
-            status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), &out);                            \
-        if (status == AT_DECLINE)                                                                  \
-            return end_formula(f, DECLINED_##level(name, (f ATI_SIG_##kind(ATI_ARG))));            \
-        return end(f, op, status, out);                                                            \
+        if (be != NULL && (CHECK_##kind)) {                                                        \
+            if (SLOT_##level(be, name))                                                            \
+                status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), &out);                        \
+            if (status == AT_DECLINE) out = DECLINED_##level(name, (f ATI_SIG_##kind(ATI_ARG)));   \
+        }                                                                                          \
+        return leave(f, status, out);                                                              \
     }
 #include "anytensor/ops.def"
 
@@ -112,11 +106,9 @@ static at_array join(at_frame *f, const ati_op *op, at_list arrays, at_array *co
 {
     memcpy(copy, arrays.array, (size_t)arrays.count * sizeof *copy);
     const at_backend *be = ati_promote_list(f, op, arrays.count, copy);
-    if (be == NULL)
-        return AT_NIL;
+    if (be == NULL) return AT_NIL;
     at_array out = AT_NIL;
-    at_status status =
-        be->concatenate(f->cx, be, (at_list){arrays.count, copy}, axis, &out);
+    at_status status = be->concatenate(f->cx, be, (at_list){arrays.count, copy}, axis, &out);
     return ati_result(f, op->name, status, out);
 }
 
@@ -127,15 +119,14 @@ at_array at_concatenate(at_frame *up, at_list arrays, int axis)
     at_frame frame, *f = begin(&frame, up, op);
     at_array few[FEW], out = AT_NIL;
     at_array *copy = few;
-    if (arrays.count > FEW)
-        copy = malloc((size_t)arrays.count * sizeof *copy);
+    if (arrays.count > FEW) copy = malloc((size_t)arrays.count * sizeof *copy);
     if (arrays.count == 0)
-        ati_fail(f, op->name, AT_EVALUE, "argument 'arrays': expected at least one array, found none");
+        ati_fail(f, op->name, AT_EVALUE,
+                 "argument 'arrays': expected at least one array, found none");
     else if (copy == NULL)
         ati_fail(f, op->name, AT_ENOMEM, "no memory for the list of arrays");
     else
         out = join(f, op, arrays, copy, axis);
-    if (copy != few)
-        free(copy);
+    if (copy != few) free(copy);
     return at_leave(f, out);
 }

@@ -16,7 +16,6 @@ at_array ati_fill_nan(at_frame *f, at_array x, at_array value)
 /* The lower bound first: where min > max, max wins everywhere. */
 at_array ati_clip(at_frame *f, at_array x, at_array min, at_array max)
 {
-    if (!at_is_nil(min))
-        x = at_maximum(f, x, min);
+    if (!at_is_nil(min)) x = at_maximum(f, x, min);
     return at_is_nil(max) ? x : at_minimum(f, x, max);
 }

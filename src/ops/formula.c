@@ -14,12 +14,10 @@ const at_array ati_one_float = {(void *)&one_float, &at_weak};
 
 at_array ati_against(at_frame *f, at_array vector, int ndim)
 {
-    if (ndim <= 1 || at_failed(f))
-        return vector;
+    if (ndim <= 1 || at_failed(f)) return vector;
     at_shape shape = {.ndim = ndim};
     shape.dim[0] = AT_DIM(-1);
-    for (int k = 1; k < ndim; k++)
-        shape.dim[k] = AT_DIM(1);
+    for (int k = 1; k < ndim; k++) shape.dim[k] = AT_DIM(1);
     return at_reshape(f, vector, &shape);
 }
 
@@ -30,10 +28,8 @@ at_array ati_size_operand(at_scalar *place, at_dim size)
 
 at_array ati_value_as(at_frame *f, at_array value, at_dtype dtype, at_array like)
 {
-    if (at_failed(f))
-        return AT_NIL;
-    if (!(value.be->traits & AT_WEAK))
-        return at_astype(f, value, dtype);
+    if (at_failed(f)) return AT_NIL;
+    if (!(value.be->traits & AT_WEAK)) return at_astype(f, value, dtype);
     const at_shape scalar = {.ndim = 0};
     return at_full(f, &scalar, value, dtype, like);
 }

@@ -54,18 +54,17 @@ at_array ati_partition_softmax(at_frame *f, at_array logits, at_array partitions
 static at_array counts_of(at_frame *f, at_array repeats, at_dim n, at_array like)
 {
     at_shape shape;
-    if (at_shape_of(f, repeats, &shape) != AT_OK)
-        return AT_NIL;
-    if (shape.ndim == 1 && ati_dim_equal(f, shape.dim[0], n))
-        return repeats;
+    if (at_shape_of(f, repeats, &shape) != AT_OK) return AT_NIL;
+    if (shape.ndim == 1 && ati_dim_equal(f, shape.dim[0], n)) return repeats;
     if (shape.ndim > 1) {
         ati_fail(f, NULL, AT_ESHAPE, "argument 'repeats': expected rank 0 or 1, found rank %d",
                  shape.ndim);
         return AT_NIL;
     }
     if (shape.ndim == 1 && !ati_dim_equal(f, shape.dim[0], AT_DIM(1))) {
-        ati_fail(f, NULL, AT_ESHAPE,
-                 "argument 'repeats': expected one count, or one per element, found another length");
+        ati_fail(
+            f, NULL, AT_ESHAPE,
+            "argument 'repeats': expected one count, or one per element, found another length");
         return AT_NIL;
     }
     at_shape row = {.ndim = 1};
@@ -81,12 +80,12 @@ at_array ati_repeat(at_frame *f, at_array x, at_array repeats, at_dim total_repe
         ati_fail(f, NULL, AT_EUNSUPPORTED, "total_repeat_length needs axis=None");
         return AT_NIL;
     }
+    if (!ati_check_counts(f, x, repeats)) return AT_NIL;
     at_shape flat = {.ndim = 1};
     flat.dim[0] = AT_DIM(-1);
     at_array row = at_reshape(f, x, &flat);
     at_dim n = length(f, row);
-    if (at_is_nil(n.sym) && n.n == 0)
-        return row; /* there is no last element to repeat */
+    if (at_is_nil(n.sym) && n.n == 0) return row; /* there is no last element to repeat */
     at_array counts = counts_of(f, repeats, n, x);
     at_array ids = ati_partition_ids(f, counts, total_repeat_length);
     at_scalar place;

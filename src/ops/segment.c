@@ -19,8 +19,7 @@ static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
 {
     slots s = {.n = n};
     at_shape shape;
-    if (at_shape_of(f, x, &shape) == AT_OK)
-        s.ndim = shape.ndim;
+    if (at_shape_of(f, x, &shape) == AT_OK) s.ndim = shape.ndim;
     at_dtype_of(f, x, &s.type);
     s.ids = at_slot_ids(f, ids, n);
     s.count = at_dim_plus(f, n, 1);
@@ -78,14 +77,12 @@ at_array ati_segment_sum(at_frame *f, at_array x, at_array segment_ids, at_dim n
     (void)sorted;
     slots s = slots_of(f, x, segment_ids, num_segments);
     const at_backend *be = x.be;
-    if (at_failed(f))
-        return AT_NIL;
+    if (at_failed(f)) return AT_NIL;
     if (s.type == AT_BOOL) {
         s.type = be->default_dtype(be, 'i');
         x = at_astype(f, x, s.type);
     }
-    if (!(be->traits & AT_WIDE_SUMS))
-        x = wide(f, x, s.type);
+    if (!(be->traits & AT_WIDE_SUMS)) x = wide(f, x, s.type);
     at_array sum = at_slot_sum(f, x, s.ids, s.count);
     return finish(f, sum, &s);
 }
@@ -94,8 +91,7 @@ at_array ati_segment_count(at_frame *f, at_array segment_ids, at_dim num_segment
 {
     (void)sorted;
     slots s = slots_of(f, segment_ids, segment_ids, num_segments);
-    if (at_failed(f))
-        return AT_NIL;
+    if (at_failed(f)) return AT_NIL;
     at_array rows = at_slot_count(f, s.ids, s.count);
     s.type = segment_ids.be->default_dtype(segment_ids.be, 'f');
     return finish(f, rows, &s);
@@ -160,10 +156,8 @@ static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
 /* Extremes per slot, the cut-off one included, in the dtype that finish() expects to cast from. */
 static at_array extreme(at_frame *f, fold *op, at_array x, slots *s)
 {
-    if (s->type == AT_BOOL)
-        return op(f, at_astype(f, x, AT_UINT8), s->ids, s->count);
-    if (!ati_is_float(s->type) || !ati_tracked(f, x))
-        return op(f, x, s->ids, s->count);
+    if (s->type == AT_BOOL) return op(f, at_astype(f, x, AT_UINT8), s->ids, s->count);
+    if (!ati_is_float(s->type) || !ati_tracked(f, x)) return op(f, x, s->ids, s->count);
     x = wide(f, x, s->type);
     at_array peak = op(f, at_stop_gradient(f, x), s->ids, s->count);
     return shared(f, x, peak, s);
@@ -195,6 +189,7 @@ static at_array or_constant(at_frame *f, fold *op, at_array x, slots s, at_array
     at_array rows = at_slot_count(f, s.ids, s.count);
     at_array empty = at_equal(f, at_head(f, rows, s.n), ati_zero);
     at_array mask = ati_against(f, empty, s.ndim);
+    if (!ati_check_fits(f, "constant", constant, s.type)) return AT_NIL;
     at_array value = ati_value_as(f, constant, s.type, x);
     return at_where(f, mask, value, y);
 }

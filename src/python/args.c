@@ -34,8 +34,7 @@ static void weak_int(PyObject *obj, at_scalar *s)
     s->range = AT_FITS_INT64;
     s->i = PyLong_AsLongLongAndOverflow(obj, &overflow);
     s->d = (double)s->i;
-    if (overflow == 0)
-        return;
+    if (overflow == 0) return;
     uint64_t bits = overflow > 0 ? PyLong_AsUnsignedLongLong(obj) : 0;
     bool fits = overflow > 0 && !PyErr_Occurred();
     PyErr_Clear();
@@ -60,16 +59,14 @@ static bool weak_number(PyObject *obj, at_scalar *s)
         *s = (at_scalar){.kind = AT_WEAK_BOOL, .i = truth, .d = truth};
         return true;
     }
-    if (!PyLong_Check(obj))
-        return false;
+    if (!PyLong_Check(obj)) return false;
     weak_int(obj, s);
     return true;
 }
 
 static bool own(pa_edge *e, PyObject *owned, const at_backend *be, at_array *out)
 {
-    if (owned == NULL)
-        return false;
+    if (owned == NULL) return false;
     *out = at_keep(&e->root, (at_array){owned, be});
     return !at_failed(&e->root);
 }
@@ -87,24 +84,23 @@ bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, 
         *out = (at_array){place, be};
         return true;
     }
-    if (pa_is_numpy_scalar(obj))
-        return own(e, pa_numpy_scalar_to_array(obj), &e->st->numpy, out);
+    if (pa_is_numpy_scalar(obj)) return own(e, pa_numpy_scalar_to_array(obj), &e->st->numpy, out);
     be = pa_backend_of(e->st, obj);
     if (be != NULL) {
         *out = (at_array){obj, be};
         return true;
     }
-    if (PyErr_Occurred())
-        return false;
+    if (PyErr_Occurred()) return false;
     if (weak_number(obj, place)) { /* subclasses of the numbers */
         *out = (at_array){place, &at_weak};
         return true;
     }
     if (PyList_Check(obj) || PyTuple_Check(obj)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: argument '%s': expected an array or a scalar; %s is not a supported array "
-                     "type",
-                     e->sig->name, name, Py_TYPE(obj)->tp_name);
+        PyErr_Format(
+            PyExc_TypeError,
+            "%s: argument '%s': expected an array or a scalar; %s is not a supported array "
+            "type",
+            e->sig->name, name, Py_TYPE(obj)->tp_name);
         return false;
     }
     return refuse(e, name, "an array or a scalar", obj);
@@ -114,8 +110,7 @@ bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, 
 static PyObject *frozen(pa_edge *e, PyObject *obj)
 {
     at_array tuple;
-    if (PyTuple_Check(obj))
-        return obj;
+    if (PyTuple_Check(obj)) return obj;
     return own(e, PyList_AsTuple(obj), &e->st->numpy, &tuple) ? tuple.p : NULL;
 }
 
@@ -124,8 +119,7 @@ static bool to_list(pa_edge *e, const char *name, PyObject *obj, at_list *out)
     if (!PyList_Check(obj) && !PyTuple_Check(obj))
         return refuse(e, name, "a list or tuple of arrays", obj);
     obj = frozen(e, obj);
-    if (obj == NULL)
-        return false;
+    if (obj == NULL) return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     e->list = PyMem_Calloc((size_t)n + 1, sizeof *e->list);
     e->list_scalars = PyMem_Calloc((size_t)n + 1, sizeof *e->list_scalars);
@@ -146,8 +140,7 @@ static bool to_list(pa_edge *e, const char *name, PyObject *obj, at_list *out)
 static bool to_int64(const pa_edge *e, const char *name, PyObject *obj, int64_t *out)
 {
     PyObject *number = PyNumber_Index(obj);
-    if (number == NULL)
-        return false;
+    if (number == NULL) return false;
     int overflow;
     *out = PyLong_AsLongLongAndOverflow(number, &overflow);
     if (overflow != 0 || *out == INT64_MIN)
@@ -161,8 +154,7 @@ static bool to_int64(const pa_edge *e, const char *name, PyObject *obj, int64_t 
 static bool whole_to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *out)
 {
     double d = PyFloat_AsDouble(obj);
-    if (PyErr_Occurred())
-        return false;
+    if (PyErr_Occurred()) return false;
     if (!(d > -9.2e18 && d < 9.2e18) || d != (double)(int64_t)d)
         return refuse_value(e, name, "an integral size", obj);
     *out = AT_DIM((int64_t)d);
@@ -197,8 +189,7 @@ static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_
         pa_raise(e);
         return false;
     }
-    if (!at_is_nil(out->sym))
-        at_keep(&e->root, out->sym);
+    if (!at_is_nil(out->sym)) at_keep(&e->root, out->sym);
     return true;
 }
 
@@ -208,8 +199,7 @@ static bool numpy_scalar_to_size(pa_edge *e, const char *name, PyObject *obj, at
         out->sym = AT_NIL;
         return to_int64(e, name, obj, &out->n);
     }
-    if (!pa_is_numpy_float(obj))
-        return refuse(e, name, "a size (an int)", obj);
+    if (!pa_is_numpy_float(obj)) return refuse(e, name, "a size (an int)", obj);
     return whole_to_size(e, name, obj, out);
 }
 
@@ -219,17 +209,12 @@ static bool to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *out)
         out->sym = AT_NIL;
         return to_int64(e, name, obj, &out->n);
     }
-    if (obj == Py_None || PyBool_Check(obj))
-        return refuse(e, name, "a size (an int)", obj);
-    if (pa_is_numpy_scalar(obj))
-        return numpy_scalar_to_size(e, name, obj, out);
-    if (PyFloat_Check(obj))
-        return whole_to_size(e, name, obj, out);
+    if (obj == Py_None || PyBool_Check(obj)) return refuse(e, name, "a size (an int)", obj);
+    if (pa_is_numpy_scalar(obj)) return numpy_scalar_to_size(e, name, obj, out);
+    if (PyFloat_Check(obj)) return whole_to_size(e, name, obj, out);
     const at_backend *be = pa_backend_of(e->st, obj);
-    if (be != NULL)
-        return array_to_size(e, name, obj, be, out);
-    if (PyErr_Occurred())
-        return false;
+    if (be != NULL) return array_to_size(e, name, obj, be, out);
+    if (PyErr_Occurred()) return false;
     if (PyIndex_Check(obj)) {
         out->sym = AT_NIL;
         return to_int64(e, name, obj, &out->n);
@@ -245,8 +230,7 @@ static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
         return to_size(e, name, obj, &s->dim[0]);
     }
     obj = frozen(e, obj);
-    if (obj == NULL)
-        return false;
+    if (obj == NULL) return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     if (n > AT_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected rank <= %d, found %zd",
@@ -255,18 +239,15 @@ static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
     }
     s->ndim = (int)n;
     for (Py_ssize_t k = 0; k < n; k++)
-        if (!to_size(e, name, PySequence_Fast_GET_ITEM(obj, k), &s->dim[k]))
-            return false;
+        if (!to_size(e, name, PySequence_Fast_GET_ITEM(obj, k), &s->dim[k])) return false;
     return true;
 }
 
 static bool to_axis(pa_edge *e, const char *name, PyObject *obj, int *out)
 {
     int64_t axis;
-    if (PyBool_Check(obj) || !PyIndex_Check(obj))
-        return refuse(e, name, "an int", obj);
-    if (!to_int64(e, name, obj, &axis))
-        return false;
+    if (PyBool_Check(obj) || !PyIndex_Check(obj)) return refuse(e, name, "an int", obj);
+    if (!to_int64(e, name, obj, &axis)) return false;
     if (axis < -AT_MAX_NDIM || axis >= AT_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s: argument '%s': axis %lld is out of range", e->sig->name,
                      name, (long long)axis);
@@ -279,14 +260,11 @@ static bool to_axis(pa_edge *e, const char *name, PyObject *obj, int *out)
 static bool to_axes(pa_edge *e, const char *name, PyObject *obj, at_axes *out)
 {
     out->count = -1;
-    if (obj == Py_None)
-        return true;
+    if (obj == Py_None) return true;
     out->count = 1;
-    if (!PyTuple_Check(obj) && !PyList_Check(obj))
-        return to_axis(e, name, obj, &out->axis[0]);
+    if (!PyTuple_Check(obj) && !PyList_Check(obj)) return to_axis(e, name, obj, &out->axis[0]);
     obj = frozen(e, obj);
-    if (obj == NULL)
-        return false;
+    if (obj == NULL) return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(obj);
     if (n > AT_MAX_NDIM) {
         PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected at most %d axes, found %zd",
@@ -295,8 +273,7 @@ static bool to_axes(pa_edge *e, const char *name, PyObject *obj, at_axes *out)
     }
     out->count = (int)n;
     for (Py_ssize_t k = 0; k < n; k++)
-        if (!to_axis(e, name, PySequence_Fast_GET_ITEM(obj, k), &out->axis[k]))
-            return false;
+        if (!to_axis(e, name, PySequence_Fast_GET_ITEM(obj, k), &out->axis[k])) return false;
     return true;
 }
 
@@ -305,30 +282,24 @@ static bool to_axes(pa_edge *e, const char *name, PyObject *obj, at_axes *out)
 static at_dtype dtype_of_text(PyObject *obj)
 {
     const char *text = PyUnicode_AsUTF8(obj);
-    if (text == NULL)
-        PyErr_Clear();
+    if (text == NULL) PyErr_Clear();
     return text == NULL ? AT_NODTYPE : at_dtype_named(text);
 }
 
 bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
 {
     *out = AT_NODTYPE;
-    if (obj == Py_None)
-        return true;
-    if (PyUnicode_Check(obj))
-        *out = dtype_of_text(obj);
-    if (*out == AT_NODTYPE)
-        *out = pa_torch_dtype(&st->torch, obj);
-    if (*out == AT_NODTYPE && !PyErr_Occurred())
-        *out = pa_numpy_dtype(obj);
-    if (PyErr_Occurred())
-        return false;
-    if (*out != AT_NODTYPE && *out != AT_OTHER)
-        return true;
-    PyErr_Format(PyExc_TypeError,
-                 "%s: argument 'dtype': expected a bool, integer or floating dtype (a name, NumPy's, "
-                 "or the framework's own), found %.80R",
-                 op, obj);
+    if (obj == Py_None) return true;
+    if (PyUnicode_Check(obj)) *out = dtype_of_text(obj);
+    if (*out == AT_NODTYPE) *out = pa_torch_dtype(&st->torch, obj);
+    if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_numpy_dtype(obj);
+    if (PyErr_Occurred()) return false;
+    if (*out != AT_NODTYPE && *out != AT_OTHER) return true;
+    PyErr_Format(
+        PyExc_TypeError,
+        "%s: argument 'dtype': expected a bool, integer or floating dtype (a name, NumPy's, "
+        "or the framework's own), found %.80R",
+        op, obj);
     return false;
 }
 
@@ -336,8 +307,7 @@ bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
 
 static bool convert_array(pa_edge *e, int i, const pa_param *p, PyObject *obj, at_array *out)
 {
-    if (obj != Py_None)
-        return pa_to_array(e, p->name, obj, &e->scalar[i], out);
+    if (obj != Py_None) return pa_to_array(e, p->name, obj, &e->scalar[i], out);
     *out = AT_NIL;
     return p->text[0] != '\0' || refuse(e, p->name, "an array or a scalar", obj);
 }
@@ -357,9 +327,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
     case PA_MAYBE_SIZE:
         *(at_dim *)place = AT_NO_DIM;
         return obj == Py_None || to_size(e, p->name, obj, place);
-    case PA_SHAPE:
-        *(const at_shape **)place = &e->shape;
-        return to_shape(e, p->name, obj);
+    case PA_SHAPE: *(const at_shape **)place = &e->shape; return to_shape(e, p->name, obj);
     case PA_AXES: return to_axes(e, p->name, obj, place);
     case PA_AXIS:
         *(int *)place = AT_NO_AXIS;
@@ -370,8 +338,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
         return truth >= 0;
     }
     case PA_DTYPE:
-        if (obj == Py_None && p->text[0] == '\0')
-            return refuse(e, p->name, "a dtype", obj);
+        if (obj == Py_None && p->text[0] == '\0') return refuse(e, p->name, "a dtype", obj);
         return pa_to_dtype(e->st, e->sig->name, obj, place);
     case PA_DEVICE: *(const void **)place = obj == Py_None ? NULL : obj; return true;
     }
@@ -389,11 +356,9 @@ static int find(const pa_edge *e, PyObject *name)
 {
     PyObject *const *names = names_of(e);
     for (int i = 0; i < e->sig->count; i++)
-        if (names[i] == name)
-            return i;
+        if (names[i] == name) return i;
     for (int i = 0; i < e->sig->count; i++)
-        if (PyUnicode_Compare(names[i], name) == 0)
-            return i;
+        if (PyUnicode_Compare(names[i], name) == 0) return i;
     return -1;
 }
 
@@ -420,8 +385,7 @@ static bool bind_keywords(pa_edge *e, PyObject *const *args, PyObject *kwnames)
 static bool bind_positional(pa_edge *e, PyObject *const *args, Py_ssize_t nargs)
 {
     int room = 0;
-    while (room < e->sig->count && e->sig->param[room].how != PA_KW)
-        room++;
+    while (room < e->sig->count && e->sig->param[room].how != PA_KW) room++;
     if (nargs > room) {
         PyErr_Format(PyExc_TypeError,
                      "%s() takes at most %d positional arguments (%zd given): too many positional "
@@ -429,8 +393,7 @@ static bool bind_positional(pa_edge *e, PyObject *const *args, Py_ssize_t nargs)
                      e->sig->name, room, nargs);
         return false;
     }
-    for (int i = 0; i < e->sig->count; i++)
-        e->value[i] = i < nargs ? args[i] : NULL;
+    for (int i = 0; i < e->sig->count; i++) e->value[i] = i < nargs ? args[i] : NULL;
     return true;
 }
 
@@ -445,8 +408,7 @@ static bool convert_all(pa_edge *e, void *into)
             return false;
         }
         if (!convert(e, i, obj, (char *)into + e->sig->param[i].offset)) {
-            if (!PyErr_Occurred())
-                pa_raise(e);
+            if (!PyErr_Occurred()) pa_raise(e);
             return false;
         }
     }
@@ -490,22 +452,17 @@ PyObject *pa_end(pa_edge *e, at_array result)
 
 static PyObject *default_of(const char *text)
 {
-    if (strcmp(text, "None") == 0)
-        return Py_NewRef(Py_None);
-    if (strcmp(text, "False") == 0)
-        return Py_NewRef(Py_False);
-    if (strchr(text, '.') != NULL)
-        return PyFloat_FromDouble(atof(text));
+    if (strcmp(text, "None") == 0) return Py_NewRef(Py_None);
+    if (strcmp(text, "False") == 0) return Py_NewRef(Py_False);
+    if (strchr(text, '.') != NULL) return PyFloat_FromDouble(atof(text));
     return PyLong_FromLong(atol(text));
 }
 
 static int init_param(pa_state *st, size_t at, const pa_param *p)
 {
     st->names[at] = PyUnicode_InternFromString(p->name);
-    if (st->names[at] == NULL)
-        return -1;
-    if (p->text[0] == '\0')
-        return 0;
+    if (st->names[at] == NULL) return -1;
+    if (p->text[0] == '\0') return 0;
     st->defaults[at] = default_of(p->text);
     return st->defaults[at] == NULL ? -1 : 0;
 }
@@ -531,10 +488,8 @@ int pa_args_init(pa_state *st)
 void pa_args_clear(pa_state *st)
 {
     size_t places = (size_t)pa_signature_count * PA_MAX_PARAMS;
-    for (size_t i = 0; st->names != NULL && i < places; i++)
-        Py_CLEAR(st->names[i]);
-    for (size_t i = 0; st->defaults != NULL && i < places; i++)
-        Py_CLEAR(st->defaults[i]);
+    for (size_t i = 0; st->names != NULL && i < places; i++) Py_CLEAR(st->names[i]);
+    for (size_t i = 0; st->defaults != NULL && i < places; i++) Py_CLEAR(st->defaults[i]);
     PyMem_Free(st->names);
     PyMem_Free(st->defaults);
     st->names = st->defaults = NULL;

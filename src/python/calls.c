@@ -9,8 +9,7 @@ PyObject *pa_keep(pa_frame *f, PyObject *owned)
     }
     if (f->failed || f->count == PA_PLACES) {
         Py_DECREF(owned);
-        if (!f->failed)
-            PyErr_SetString(PyExc_SystemError, "a slot keeps too many objects");
+        if (!f->failed) PyErr_SetString(PyExc_SystemError, "a slot keeps too many objects");
         f->failed = true;
         return NULL;
     }
@@ -21,14 +20,12 @@ PyObject *pa_keep(pa_frame *f, PyObject *owned)
 PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
                         PyObject *kwnames)
 {
-    if (f->failed)
-        return NULL;
+    if (f->failed) return NULL;
     size_t all = nargs + (kwnames == NULL ? 0 : (size_t)PyTuple_GET_SIZE(kwnames));
     for (size_t i = 0; i < all; i++)
-        if (args[i] == NULL)
-            return pa_keep(f, NULL);
-    return pa_keep(f, PyObject_Vectorcall(callable, args, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                          kwnames));
+        if (args[i] == NULL) return pa_keep(f, NULL);
+    return pa_keep(
+        f, PyObject_Vectorcall(callable, args, nargs | PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames));
 }
 
 PyObject *pa_int(pa_frame *f, int64_t value)
@@ -43,19 +40,15 @@ PyObject *pa_size(pa_frame *f, at_dim size)
 
 static PyObject *integer_of(const at_scalar *s)
 {
-    if (s->range == AT_FITS_INT64)
-        return PyLong_FromLongLong(s->i);
-    if (s->range == AT_FITS_UINT64)
-        return PyLong_FromUnsignedLongLong((uint64_t)s->i);
+    if (s->range == AT_FITS_INT64) return PyLong_FromLongLong(s->i);
+    if (s->range == AT_FITS_UINT64) return PyLong_FromUnsignedLongLong((uint64_t)s->i);
     return PyFloat_FromDouble(s->d); /* beyond every integer dtype: only floats take it */
 }
 
 PyObject *pa_number(pa_frame *f, at_array scalar)
 {
-    if (f->failed)
-        return NULL;
-    if (scalar.be != &at_weak)
-        return scalar.p;
+    if (f->failed) return NULL;
+    if (scalar.be != &at_weak) return scalar.p;
     const at_scalar *s = scalar.p;
     switch (s->kind) {
     case AT_WEAK_BOOL: return s->i ? Py_True : Py_False;
@@ -68,8 +61,7 @@ PyObject *pa_number(pa_frame *f, at_array scalar)
 PyObject *pa_step(pa_frame *f, PyObject *step)
 {
     bool number = step != NULL && (PyLong_Check(step) || PyFloat_Check(step));
-    if (!number || PyObject_IsTrue(step))
-        return step;
+    if (!number || PyObject_IsTrue(step)) return step;
     PyErr_SetString(PyExc_ValueError,
                     "arange: argument 'step': expected a step that is not 0, found 0");
     return pa_keep(f, NULL);
@@ -77,23 +69,19 @@ PyObject *pa_step(pa_frame *f, PyObject *step)
 
 PyObject *pa_shape(pa_frame *f, const at_shape *shape)
 {
-    if (f->failed)
-        return NULL;
+    if (f->failed) return NULL;
     PyObject *tuple = pa_keep(f, PyTuple_New(shape->ndim));
     for (int k = 0; tuple != NULL && k < shape->ndim; k++) {
         at_dim d = shape->dim[k];
-        PyObject *size = at_is_nil(d.sym) ? PyLong_FromLongLong(d.n) : Py_NewRef((PyObject *)d.sym.p);
-        if (size == NULL)
-            return pa_keep(f, NULL);
+        PyObject *size =
+            at_is_nil(d.sym) ? PyLong_FromLongLong(d.n) : Py_NewRef((PyObject *)d.sym.p);
+        if (size == NULL) return pa_keep(f, NULL);
         PyTuple_SET_ITEM(tuple, k, size);
     }
     return tuple;
 }
 
-at_status pa_foreign(at_context *cx)
-{
-    return at_error(cx, AT_EFOREIGN, "the framework raised");
-}
+at_status pa_foreign(at_context *cx) { return at_error(cx, AT_EFOREIGN, "the framework raised"); }
 
 at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject *result,
                     at_array *out)
@@ -103,8 +91,7 @@ at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject 
         Py_INCREF(result);
         *out = (at_array){result, be};
     }
-    for (int i = f->count - 1; i >= 0; i--)
-        Py_DECREF(f->own[i]);
+    for (int i = f->count - 1; i >= 0; i--) Py_DECREF(f->own[i]);
     f->count = 0;
     return fine ? AT_OK : pa_foreign(cx);
 }

@@ -30,8 +30,8 @@ typedef struct pa_known_type {
 
 struct pa_state {
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
-    at_backend numpy; /* always awake */
-    at_backend torch; /* state is NULL until torch is seen */
+    at_backend numpy;      /* always awake */
+    at_backend torch;      /* state is NULL until torch is seen */
     at_backend symbol; /* sizes and scalars that a framework traces: SymInt, SymFloat, SymBool */
     pa_known_type known[PA_KNOWN_TYPES];
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
@@ -47,8 +47,7 @@ const at_backend *pa_backend_of(pa_state *st, PyObject *obj);
 static inline const at_backend *pa_backend_at_hand(pa_state *st, PyObject *obj)
 {
     PyTypeObject *type = Py_TYPE(obj);
-    if (type == st->ndarray)
-        return &st->numpy;
+    if (type == st->ndarray) return &st->numpy;
     const pa_known_type *known = &st->known[((uintptr_t)type >> 5) % PA_KNOWN_TYPES];
     if (known->type == type && PyWeakref_GET_OBJECT(known->weakref) == (PyObject *)type)
         return known->be;

@@ -24,11 +24,9 @@ static PyObject *describe(PyObject *obj)
     PyObject *shape = dtype == NULL ? NULL : PyObject_GetAttrString(obj, "shape");
     PyObject *sizes = shape == NULL ? NULL : PySequence_Tuple(shape);
     PyObject *text = NULL;
-    if (sizes != NULL)
-        text = PyUnicode_FromFormat("%S%R", dtype, sizes);
+    if (sizes != NULL) text = PyUnicode_FromFormat("%S%R", dtype, sizes);
     PyErr_Clear();
-    if (text == NULL)
-        text = PyUnicode_FromFormat("%.60R", obj);
+    if (text == NULL) text = PyUnicode_FromFormat("%.60R", obj);
     PyErr_Clear();
     Py_XDECREF(dtype);
     Py_XDECREF(shape);
@@ -41,8 +39,7 @@ static PyObject *describe_call(const pa_edge *e)
     PyObject *text = PyUnicode_FromFormat("in anytensor.%s(", e->sig->name);
     const char *sep = "";
     for (int i = 0; i < e->sig->count && text != NULL; i++) {
-        if (e->value[i] == NULL)
-            continue;
+        if (e->value[i] == NULL) continue;
         PyObject *one = describe(e->value[i]);
         PyObject *more =
             PyUnicode_FromFormat("%U%s%s=%V", text, sep, e->sig->param[i].name, one, "?");
@@ -50,8 +47,7 @@ static PyObject *describe_call(const pa_edge *e)
         Py_SETREF(text, more);
         sep = ", ";
     }
-    if (text != NULL)
-        Py_SETREF(text, PyUnicode_FromFormat("%U)", text));
+    if (text != NULL) Py_SETREF(text, PyUnicode_FromFormat("%U)", text));
     return text;
 }
 
@@ -75,11 +71,9 @@ static void note_call(const pa_edge *e)
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
     PyErr_NormalizeException(&type, &error, &trace);
-    if (trace != NULL)
-        PyException_SetTraceback(error, trace);
+    if (trace != NULL) PyException_SetTraceback(error, trace);
     PyObject *note = describe_call(e);
-    if (note != NULL)
-        add_note(error, note);
+    if (note != NULL) add_note(error, note);
     Py_XDECREF(note);
     PyErr_Clear();
     PyErr_Restore(type, error, trace);
@@ -88,11 +82,9 @@ static void note_call(const pa_edge *e)
 void pa_raise(pa_edge *e)
 {
     if (PyErr_Occurred()) {
-        if (e->cx.status == AT_EFOREIGN)
-            note_call(e);
+        if (e->cx.status == AT_EFOREIGN) note_call(e);
         return;
     }
-    if (e->cx.op == NULL)
-        e->cx.op = e->sig->name;
+    if (e->cx.op == NULL) e->cx.op = e->sig->name;
     PyErr_SetString(type_of(e->cx.status), at_message(&e->cx));
 }

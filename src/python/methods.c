@@ -38,8 +38,7 @@ static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
         at_context_init(&e.cx, NULL);                                                              \
         if (short_operand(pa_state_of(module), args[0], &x) &&                                     \
             (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
-            if (be->op(&e.cx, be, x, &out) == AT_OK)                                               \
-                return out.p;                                                                      \
+            if (be->op(&e.cx, be, x, &out) == AT_OK) return out.p;                                 \
             PyErr_Clear();                                                                         \
         }                                                                                          \
     }
@@ -51,8 +50,7 @@ static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
         at_context_init(&e.cx, NULL);                                                              \
         if (short_operand(st, args[0], &x) && short_operand(st, args[1], &y) &&                    \
             (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
-            if (be->op(&e.cx, be, x, y, &out) == AT_OK)                                            \
-                return out.p;                                                                      \
+            if (be->op(&e.cx, be, x, y, &out) == AT_OK) return out.p;                              \
             PyErr_Clear();                                                                         \
         }                                                                                          \
     }
@@ -90,17 +88,15 @@ static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
         static const pa_signature *signature_##op(void) {                                          \
             typedef arguments_##op arguments;                                                      \
             static const pa_param table[] = {ATI_SIG_##kind(PARAMETER)};                           \
-            static const pa_signature signature = {                                                \
-                #op, ATI_OP_##op, (int)(sizeof table / sizeof *table), table};                     \
+            static const pa_signature signature = {#op, ATI_OP_##op,                               \
+                                                   (int)(sizeof table / sizeof *table), table};    \
             return &signature;                                                                     \
-        }                                                                                          \
-        static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,        \
-                                 PyObject *kwnames) {                                              \
+        } static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
+                                   PyObject *kwnames) {                                            \
             arguments_##op a;                                                                      \
             pa_edge e;                                                                             \
             FAST_##kind(op, level);                                                                \
-            if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a))                 \
-                return NULL;                                                                       \
+            if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a)) return NULL;    \
             return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
         })
 #include "anytensor/ops.def"
@@ -125,16 +121,13 @@ static PyObject *py_shape(PyObject *module, PyObject *obj)
     static const pa_signature signature = {"shape", 0, 1, &parameter};
     at_array x;
     pa_edge e;
-    if (!pa_begin(&e, module, &signature, &obj, 1, NULL, &x))
-        return NULL;
+    if (!pa_begin(&e, module, &signature, &obj, 1, NULL, &x)) return NULL;
     PyObject *tuple = NULL;
     pa_frame f;
     pa_open(&f);
-    if (at_shape_of(&e.root, x, &e.shape) == AT_OK)
-        tuple = pa_shape(&f, &e.shape);
+    if (at_shape_of(&e.root, x, &e.shape) == AT_OK) tuple = pa_shape(&f, &e.shape);
     Py_XINCREF(tuple);
-    while (f.count > 0)
-        Py_DECREF(f.own[--f.count]);
+    while (f.count > 0) Py_DECREF(f.own[--f.count]);
     pa_end(&e, AT_NIL);
     return tuple;
 }
@@ -145,5 +138,4 @@ PyMethodDef pa_methods[] = {
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
 #include "anytensor/ops.def"
-    {"shape", py_shape, METH_O, ATI_DOC_shape},
-    {NULL, NULL, 0, NULL}};
+    {"shape", py_shape, METH_O, ATI_DOC_shape}, {NULL, NULL, 0, NULL}};

@@ -10,8 +10,7 @@ static int add_ops(PyObject *module)
     PyObject *names = PyList_New(0);
     for (const PyMethodDef *m = pa_methods; names != NULL && m->ml_name != NULL; m++) {
         PyObject *name = PyUnicode_FromString(m->ml_name);
-        if (name == NULL || PyList_Append(names, name) < 0)
-            Py_CLEAR(names);
+        if (name == NULL || PyList_Append(names, name) < 0) Py_CLEAR(names);
         Py_XDECREF(name);
     }
     PyObject *ops = names == NULL ? NULL : PyList_AsTuple(names);
@@ -25,8 +24,7 @@ static int check(const at_backend *be)
 {
     at_context cx;
     at_context_init(&cx, be);
-    if (at_backend_check(&cx, be) == AT_OK)
-        return 0;
+    if (at_backend_check(&cx, be) == AT_OK) return 0;
     PyErr_SetString(PyExc_SystemError, at_message(&cx));
     return -1;
 }
@@ -35,11 +33,9 @@ static int execute(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
     pa_symbol_make(&st->symbol);
-    if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0)
-        return -1;
+    if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0) return -1;
     st->ndarray = pa_ndarray_type();
-    if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0)
-        return -1;
+    if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
     return add_ops(module);
 }
 

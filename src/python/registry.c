@@ -6,7 +6,6 @@
  * be half imported at that moment. */
 #include "edge.h"
 
-
 PyObject *pa_loaded(const char *name)
 {
     PyObject *modules = PyImport_GetModuleDict();
@@ -51,25 +50,21 @@ static void remember(pa_state *st, PyTypeObject *type, const at_backend *be)
 static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject *type)
 {
     PyObject *module = pa_loaded(fw->module);
-    if (module == NULL)
-        return NULL;
+    if (module == NULL) return NULL;
     Py_INCREF(module);
     int owns = fw->owns(module, type);
     at_backend *be = backend_at(st, fw);
-    if (owns > 0 && be->state == NULL && fw->wake(st, be, module) < 0)
-        owns = -1;
+    if (owns > 0 && be->state == NULL && fw->wake(st, be, module) < 0) owns = -1;
     Py_DECREF(module);
     return owns == 1 ? be : owns == 2 ? &st->symbol : NULL;
 }
 
 static const at_backend *search(pa_state *st, PyTypeObject *type)
 {
-    if (PyType_IsSubtype(type, pa_ndarray_type()))
-        return &st->numpy;
+    if (PyType_IsSubtype(type, pa_ndarray_type())) return &st->numpy;
     for (size_t i = 0; i < FRAMEWORKS; i++) {
         const at_backend *be = ask(st, frameworks[i], type);
-        if (be != NULL || PyErr_Occurred())
-            return be;
+        if (be != NULL || PyErr_Occurred()) return be;
     }
     return NULL;
 }
@@ -78,30 +73,24 @@ const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
 {
     PyTypeObject *type = Py_TYPE(obj);
     const at_backend *at_hand = pa_backend_at_hand(st, obj);
-    if (at_hand != NULL)
-        return at_hand;
+    if (at_hand != NULL) return at_hand;
     const at_backend *be = search(st, type);
-    if (be != NULL)
-        remember(st, type, be);
+    if (be != NULL) remember(st, type, be);
     return be;
 }
 
 void pa_registry_clear(pa_state *st)
 {
-    for (int i = 0; i < PA_KNOWN_TYPES; i++)
-        forget(&st->known[i]);
-    for (size_t i = 0; i < FRAMEWORKS; i++)
-        frameworks[i]->clear(backend_at(st, frameworks[i]));
+    for (int i = 0; i < PA_KNOWN_TYPES; i++) forget(&st->known[i]);
+    for (size_t i = 0; i < FRAMEWORKS; i++) frameworks[i]->clear(backend_at(st, frameworks[i]));
 }
 
 int pa_registry_visit(pa_state *st, visitproc visit, void *arg)
 {
-    for (int i = 0; i < PA_KNOWN_TYPES; i++)
-        Py_VISIT(st->known[i].weakref);
+    for (int i = 0; i < PA_KNOWN_TYPES; i++) Py_VISIT(st->known[i].weakref);
     for (size_t i = 0; i < FRAMEWORKS; i++) {
         int stop = frameworks[i]->visit(backend_at(st, frameworks[i]), visit, arg);
-        if (stop)
-            return stop;
+        if (stop) return stop;
     }
     return 0;
 }

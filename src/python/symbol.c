@@ -13,7 +13,7 @@ static at_status kind_of(at_context *cx, at_array a, at_dtype *out)
 {
     (void)cx;
     const char *name = Py_TYPE((PyObject *)a.p)->tp_name;
-    *out = strcmp(name, "SymFloat") == 0 ? AT_FLOAT64
+    *out = strcmp(name, "SymFloat") == 0  ? AT_FLOAT64
            : strcmp(name, "SymBool") == 0 ? AT_BOOL
                                           : AT_INT64;
     return AT_OK;
@@ -65,8 +65,7 @@ static at_status equal(at_context *cx, const at_backend *be, at_dim a, at_dim b,
     PyObject *same = f.failed ? NULL : pa_keep(&f, PyObject_RichCompare(x, y, Py_EQ));
     int truth = same == NULL ? -1 : PyBool_Check(same) ? same == Py_True : holds(same);
     *out = truth == 1;
-    if (truth < 0)
-        f.failed = true;
+    if (truth < 0) f.failed = true;
     at_array none = AT_NIL;
     at_status status = pa_finish(&f, cx, be, same, &none);
     at_release(none);

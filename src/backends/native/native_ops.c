@@ -59,8 +59,9 @@ static at_status binary(at_context *cx, ati_binary op, at_array x, at_array y, a
     X(log, ATI_LOG) X(sqrt, ATI_SQRT) X(is_nan, ATI_IS_NAN) X(is_finite, ATI_IS_FINITE)
 #define BINARIES(X)                                                                                \
     X(add, ATI_ADD)                                                                                \
-    X(sub, ATI_SUB) X(mul, ATI_MUL) X(div, ATI_DIV) X(maximum, ATI_MAXIMUM)                        \
-        X(minimum, ATI_MINIMUM) X(equal, ATI_EQUAL)
+    X(sub, ATI_SUB)                                                                                \
+    X(mul, ATI_MUL)                                                                                \
+    X(div, ATI_DIV) X(maximum, ATI_MAXIMUM) X(minimum, ATI_MINIMUM) X(equal, ATI_EQUAL)
 
 #define DEFINE(name, op)                                                                           \
     at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x, at_array *out)   \
@@ -139,8 +140,7 @@ static at_status reduce(at_context *cx, ati_reduction op, at_array x, at_axes ax
 
 #define REDUCTIONS(X)                                                                              \
     X(sum, ATI_REDUCE_SUM)                                                                         \
-    X(prod, ATI_REDUCE_PROD) X(mean, ATI_REDUCE_MEAN) X(min, ATI_REDUCE_MIN)                       \
-        X(max, ATI_REDUCE_MAX)
+    X(prod, ATI_REDUCE_PROD) X(mean, ATI_REDUCE_MEAN) X(min, ATI_REDUCE_MIN) X(max, ATI_REDUCE_MAX)
 
 #define DEFINE(name, op)                                                                           \
     at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,    \

@@ -64,16 +64,12 @@ static at_dtype dtype_of_size(bool is_signed, npy_intp size)
 static at_dtype dtype_of_descr(PyArray_Descr *d)
 {
     int type = d->type_num;
-    if (type == NPY_FLOAT)
-        return AT_FLOAT32;
-    if (type == NPY_DOUBLE)
-        return AT_FLOAT64;
-    if (PyTypeNum_ISBOOL(type))
-        return AT_BOOL;
+    if (type == NPY_FLOAT) return AT_FLOAT32;
+    if (type == NPY_DOUBLE) return AT_FLOAT64;
+    if (PyTypeNum_ISBOOL(type)) return AT_BOOL;
     if (PyTypeNum_ISINTEGER(type))
         return dtype_of_size(PyTypeNum_ISSIGNED(type), PyDataType_ELSIZE(d));
-    if (type == NPY_HALF)
-        return AT_FLOAT16;
+    if (type == NPY_HALF) return AT_FLOAT16;
     if (PyTypeNum_ISUSERDEF(type) && strcmp(d->typeobj->tp_name, "ml_dtypes.bfloat16") == 0)
         return AT_BFLOAT16;
     if (PyTypeNum_ISUSERDEF(type) && strcmp(d->typeobj->tp_name, "bfloat16") == 0)
@@ -89,8 +85,7 @@ static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
         [AT_INT32] = NPY_INT32,     [AT_INT64] = NPY_INT64,     [AT_UINT8] = NPY_UINT8,
         [AT_UINT16] = NPY_UINT16,   [AT_UINT32] = NPY_UINT32,   [AT_UINT64] = NPY_UINT64,
         [AT_FLOAT16] = NPY_FLOAT16, [AT_FLOAT32] = NPY_FLOAT32, [AT_FLOAT64] = NPY_FLOAT64};
-    if (t != AT_BFLOAT16)
-        return PyArray_DescrFromType(type_of[t]);
+    if (t != AT_BFLOAT16) return PyArray_DescrFromType(type_of[t]);
     numpy_state *st = be->state;
     if (st->bfloat16 == NULL) {
         PyErr_SetString(PyExc_TypeError, "NumPy has no bfloat16 (ml_dtypes brings one)");
@@ -121,8 +116,7 @@ static at_dtype numpy_default_dtype(const at_backend *be, char kind)
 
 at_dtype pa_numpy_dtype(PyObject *obj)
 {
-    if (!PyArray_DescrCheck(obj) && !PyType_Check(obj) && !PyUnicode_Check(obj))
-        return AT_NODTYPE;
+    if (!PyArray_DescrCheck(obj) && !PyType_Check(obj) && !PyUnicode_Check(obj)) return AT_NODTYPE;
     PyArray_Descr *d = NULL;
     if (PyArray_DescrConverter(obj, &d) != NPY_SUCCEED) {
         PyErr_Clear();
@@ -148,8 +142,7 @@ PyObject *pa_numpy_scalar_to_array(PyObject *obj) { return PyArray_FromScalar(ob
 static bool has_negative_stride(PyArrayObject *array)
 {
     for (int k = 0; k < PyArray_NDIM(array); k++)
-        if (PyArray_STRIDE(array, k) < 0)
-            return true;
+        if (PyArray_STRIDE(array, k) < 0) return true;
     return false;
 }
 
@@ -157,12 +150,12 @@ PyObject *pa_numpy_for_sharing(PyObject *obj)
 {
     PyArrayObject *array = (PyArrayObject *)obj;
     bool swapped = PyArray_ISBYTESWAPPED(array);
-    if (!swapped && PyArray_ISALIGNED(array) && !has_negative_stride(array))
-        return Py_NewRef(obj);
-    if (PyErr_WarnEx(PyExc_UserWarning,
-                     "a NumPy array cannot be shared with the other framework (negative strides, foreign "
-                     "byte order or misaligned memory): fell back to a copy",
-                     1) < 0)
+    if (!swapped && PyArray_ISALIGNED(array) && !has_negative_stride(array)) return Py_NewRef(obj);
+    if (PyErr_WarnEx(
+            PyExc_UserWarning,
+            "a NumPy array cannot be shared with the other framework (negative strides, foreign "
+            "byte order or misaligned memory): fell back to a copy",
+            1) < 0)
         return NULL;
     PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
     return d == NULL ? NULL
@@ -180,8 +173,7 @@ static at_status numpy_shape(at_context *cx, at_array a, at_shape *out)
     out->ndim = PyArray_NDIM(array_of(a));
     if (out->ndim > AT_MAX_NDIM)
         return at_error(cx, AT_ESHAPE, "expected rank <= %d, found %d", AT_MAX_NDIM, out->ndim);
-    for (int k = 0; k < out->ndim; k++)
-        out->dim[k] = AT_DIM(PyArray_DIM(array_of(a), k));
+    for (int k = 0; k < out->ndim; k++) out->dim[k] = AT_DIM(PyArray_DIM(array_of(a), k));
     return AT_OK;
 }
 
@@ -193,8 +185,7 @@ static at_status result(at_context *cx, const at_backend *be, PyObject *owned, a
         Py_DECREF(owned);
         owned = array;
     }
-    if (owned == NULL)
-        return pa_foreign(cx);
+    if (owned == NULL) return pa_foreign(cx);
     *out = (at_array){owned, be};
     return AT_OK;
 }
@@ -230,8 +221,7 @@ static bool store_scalar(PyArrayObject *array, const at_scalar *s)
     const at_array scalar = {(void *)s, &at_weak};
     PyObject *number = pa_number(&f, scalar);
     int status = number == NULL ? -1 : PyArray_SETITEM(array, data, number);
-    while (f.count > 0)
-        Py_DECREF(f.own[--f.count]);
+    while (f.count > 0) Py_DECREF(f.own[--f.count]);
     return status == 0;
 }
 
@@ -242,17 +232,16 @@ static at_status numpy_from_scalar(at_context *cx, const at_backend *be, at_arra
     if (scalar.be != &at_weak)
         return at_error(cx, AT_EARG, "a symbolic number needs an array of its framework beside it");
     PyArray_Descr *d = descr_of(be, dtype);
-    PyObject *array = d == NULL ? NULL : PyArray_NewFromDescr(&PyArray_Type, d, 0, NULL, NULL, NULL, 0, NULL);
-    if (array != NULL && !store_scalar((PyArrayObject *)array, scalar.p))
-        Py_CLEAR(array);
+    PyObject *array =
+        d == NULL ? NULL : PyArray_NewFromDescr(&PyArray_Type, d, 0, NULL, NULL, NULL, 0, NULL);
+    if (array != NULL && !store_scalar((PyArrayObject *)array, scalar.p)) Py_CLEAR(array);
     return result(cx, be, array, out);
 }
 
 static at_status numpy_to_size(at_context *cx, at_array a, at_dim *out)
 {
     PyObject *number = PyArray_GETITEM(array_of(a), PyArray_DATA(array_of(a)));
-    if (number == NULL)
-        return pa_foreign(cx);
+    if (number == NULL) return pa_foreign(cx);
     *out = AT_DIM(PyLong_AsLongLong(number));
     Py_DECREF(number);
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
@@ -272,11 +261,9 @@ static bool open_view(view *v, at_array a)
     v->temp = NULL;
     if (PyArray_ISBYTESWAPPED(array)) {
         PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
-        if (d == NULL)
-            return false;
+        if (d == NULL) return false;
         array = v->temp = (PyArrayObject *)PyArray_FromArray(array, d, NPY_ARRAY_FORCECAST);
-        if (array == NULL)
-            return false;
+        if (array == NULL) return false;
     }
     v->host.data = PyArray_DATA(array);
     v->host.dtype = dtype_of_descr(PyArray_DESCR(array));
@@ -296,14 +283,11 @@ static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, in
 {
     npy_intp dims[AT_MAX_NDIM];
     dims[0] = rows;
-    for (int k = 1; k < ndim; k++)
-        dims[k] = tail[k];
+    for (int k = 1; k < ndim; k++) dims[k] = tail[k];
     PyArray_Descr *d = descr_of(be, dtype);
-    if (d == NULL)
-        return NULL;
+    if (d == NULL) return NULL;
     PyObject *array = PyArray_NewFromDescr(&PyArray_Type, d, ndim, dims, NULL, NULL, 0, NULL);
-    if (array != NULL)
-        open_view(v, (at_array){array, be});
+    if (array != NULL) open_view(v, (at_array){array, be});
     return array;
 }
 
@@ -330,8 +314,7 @@ static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_arra
     if (t == AT_OTHER)
         return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data, found %s",
                         PyArray_DESCR(array_of(x))->typeobj->tp_name);
-    if (!open_view(&xv, x))
-        return pa_foreign(cx);
+    if (!open_view(&xv, x)) return pa_foreign(cx);
     if (!open_view(&iv, ids)) {
         close_view(&xv);
         return pa_foreign(cx);
@@ -340,8 +323,7 @@ static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_arra
     PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
     bool fine = true;
     if (array != NULL)
-        WITHOUT_GIL(PyArray_SIZE(xa),
-                    fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
+        WITHOUT_GIL(PyArray_SIZE(xa), fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
     close_view(&xv);
     close_view(&iv);
     if (!fine) {
@@ -374,8 +356,7 @@ static at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_arra
                                    at_array *out)
 {
     (void)sorted;
-    if (PyArray_ISBOOL(array_of(x)))
-        return AT_DECLINE; /* it counts: the formula casts */
+    if (PyArray_ISBOOL(array_of(x))) return AT_DECLINE; /* it counts: the formula casts */
     return fold(cx, be, ATI_FOLD_SUM, x, segment_ids, num_segments, out);
 }
 
@@ -414,11 +395,9 @@ static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kerne
                           int64_t n, at_dtype dtype, int64_t length, at_array *out)
 {
     view iv, ov;
-    if (!open_view(&iv, ids))
-        return pa_foreign(cx);
+    if (!open_view(&iv, ids)) return pa_foreign(cx);
     PyObject *array = new_rows(be, dtype, length, 1, NULL, &ov);
-    if (array != NULL)
-        WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
+    if (array != NULL) WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
     close_view(&iv);
     return result(cx, be, array, out);
 }
@@ -453,10 +432,8 @@ static at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, 
     view xv, iv, ov;
     at_dtype t = AT_OTHER;
     numpy_dtype(cx, x, &t);
-    if (t == AT_OTHER)
-        return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
-    if (!open_view(&xv, x))
-        return pa_foreign(cx);
+    if (t == AT_OTHER) return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
+    if (!open_view(&xv, x)) return pa_foreign(cx);
     if (!open_view(&iv, slot_ids)) {
         close_view(&xv);
         return pa_foreign(cx);
@@ -474,8 +451,11 @@ static at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, 
 static at_status numpy_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
 {
     view v;
-    if (!open_view(&v, a))
-        return pa_foreign(cx);
+    if (!open_view(&v, a)) return pa_foreign(cx);
+    if (v.host.ndim == 0) { /* a vector of one */
+        v.host.dim[0] = 1;
+        v.host.stride[0] = 0;
+    }
     ati_k_counts(&v.host, sum, least);
     close_view(&v);
     *known = true;
@@ -512,7 +492,8 @@ BINARY_SLOT(equal)
 BINARY_SLOT(maximum)
 BINARY_SLOT(minimum)
 
-static at_status numpy_stop_gradient(at_context *cx, const at_backend *be, at_array x, at_array *out)
+static at_status numpy_stop_gradient(at_context *cx, const at_backend *be, at_array x,
+                                     at_array *out)
 {
     (void)cx;
     (void)be;
@@ -534,8 +515,7 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
     pa_frame f;
     pa_open(&f);
     PyObject *axis = Py_None;
-    if (axes->count >= 0)
-        axis = pa_keep(&f, PyTuple_New(axes->count));
+    if (axes->count >= 0) axis = pa_keep(&f, PyTuple_New(axes->count));
     for (int k = 0; axis != NULL && k < axes->count; k++) {
         PyObject *one = PyLong_FromLong(axes->axis[k]);
         if (one == NULL)
@@ -543,20 +523,20 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
         else
             PyTuple_SET_ITEM(axis, k, one);
     }
-    PyObject *y = pa_call(&f, function(be, fn), x.p, axis,
-                          dtype == NULL ? Py_None : (PyObject *)dtype, Py_None,
-                          keepdims ? Py_True : Py_False);
+    PyObject *y =
+        pa_call(&f, function(be, fn), x.p, axis, dtype == NULL ? Py_None : (PyObject *)dtype,
+                Py_None, keepdims ? Py_True : Py_False);
     at_array raw = AT_NIL;
-    if (pa_finish(&f, cx, be, y, &raw) != AT_OK)
-        return cx->status;
+    if (pa_finish(&f, cx, be, y, &raw) != AT_OK) return cx->status;
     return result(cx, be, raw.p, out);
 }
 
 /* Half types add in float32, whatever NumPy's own loops do along this axis. */
 static PyArray_Descr *sum_dtype(at_array x)
 {
-    return ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x)))) ? PyArray_DescrFromType(NPY_FLOAT32)
-                                                                    : NULL;
+    return ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x))))
+               ? PyArray_DescrFromType(NPY_FLOAT32)
+               : NULL;
 }
 
 static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
@@ -574,8 +554,7 @@ static at_status fold_wide(at_context *cx, const at_backend *be, int fn, at_arra
 {
     PyArray_Descr *wide = sum_dtype(x);
     at_status status = reduce(cx, be, fn, x, axes, keepdims, wide, out);
-    if (status == AT_OK && wide != NULL)
-        status = recast(cx, be, *out, x, out);
+    if (status == AT_OK && wide != NULL) status = recast(cx, be, *out, x, out);
     Py_XDECREF(wide);
     return status;
 }
@@ -600,8 +579,7 @@ static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at
     at_array sum = AT_NIL;
     at_status status = reduce(cx, be, FN_sum, x, &axes, keepdims, wide, &sum);
     Py_XDECREF(wide);
-    if (status != AT_OK)
-        return status;
+    if (status != AT_OK) return status;
     npy_intp sums = PyArray_SIZE(array_of(sum)), all = PyArray_SIZE(array_of(x));
     double count = sums == 0 ? 1 : (double)all / (double)sums;
     PyObject *divisor = PyFloat_FromDouble(count > 0 ? count : Py_NAN);
@@ -637,8 +615,7 @@ static PyObject *to_intp(PyArrayObject *indices)
     PyObject *top = PyLong_FromLongLong(INT64_MAX);
     PyObject *clipped = top == NULL ? NULL : PyArray_Clip(indices, NULL, top, NULL);
     Py_XDECREF(top);
-    if (clipped == NULL)
-        return NULL;
+    if (clipped == NULL) return NULL;
     PyObject *out = PyArray_FROMANY(clipped, NPY_INTP, 0, 0, NPY_ARRAY_FORCECAST);
     Py_DECREF(clipped);
     return out;
@@ -648,8 +625,7 @@ static at_status numpy_take(at_context *cx, const at_backend *be, at_array x, at
                             int axis, at_array *out)
 {
     PyObject *index = to_intp(array_of(indices));
-    if (index == NULL)
-        return pa_foreign(cx);
+    if (index == NULL) return pa_foreign(cx);
     PyObject *y = PyArray_TakeFrom(array_of(x), index, numpy_axis(axis), NULL, NPY_RAISE);
     Py_DECREF(index);
     return result(cx, be, y, out);
@@ -660,11 +636,10 @@ static at_status numpy_repeat_each(at_context *cx, const at_backend *be, at_arra
 {
     pa_frame f;
     pa_open(&f);
-    PyObject *counts = repeats.be == be ? pa_keep(&f, to_intp(array_of(repeats)))
-                                        : pa_number(&f, repeats);
-    PyObject *y = counts == NULL
-                      ? NULL
-                      : pa_keep(&f, PyArray_Repeat(array_of(x), counts, numpy_axis(axis)));
+    PyObject *counts =
+        repeats.be == be ? pa_keep(&f, to_intp(array_of(repeats))) : pa_number(&f, repeats);
+    PyObject *y =
+        counts == NULL ? NULL : pa_keep(&f, PyArray_Repeat(array_of(x), counts, numpy_axis(axis)));
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -672,8 +647,7 @@ static at_status numpy_reshape(at_context *cx, const at_backend *be, at_array x,
                                const at_shape *shape, at_array *out)
 {
     npy_intp sizes[AT_MAX_NDIM];
-    for (int k = 0; k < shape->ndim; k++)
-        sizes[k] = shape->dim[k].n;
+    for (int k = 0; k < shape->ndim; k++) sizes[k] = shape->dim[k].n;
     PyArray_Dims dims = {sizes, shape->ndim};
     return result(cx, be, PyArray_Newshape(array_of(x), &dims, NPY_CORDER), out);
 }
@@ -682,8 +656,7 @@ static at_status numpy_concatenate(at_context *cx, const at_backend *be, at_list
                                    at_array *out)
 {
     PyObject *tuple = PyTuple_New(arrays.count);
-    if (tuple == NULL)
-        return pa_foreign(cx);
+    if (tuple == NULL) return pa_foreign(cx);
     for (int i = 0; i < arrays.count; i++)
         PyTuple_SET_ITEM(tuple, i, Py_NewRef((PyObject *)arrays.array[i].p));
     PyObject *y = PyArray_Concatenate(tuple, numpy_axis(axis));
@@ -696,8 +669,7 @@ static at_status numpy_astype(at_context *cx, const at_backend *be, at_array x, 
 {
     at_dtype t = AT_OTHER;
     numpy_dtype(cx, x, &t);
-    if (t == dtype && !PyArray_ISBYTESWAPPED(array_of(x)))
-        return same(x, out);
+    if (t == dtype && !PyArray_ISBYTESWAPPED(array_of(x))) return same(x, out);
     PyArray_Descr *d = descr_of(be, dtype);
     return result(cx, be, d == NULL ? NULL : PyArray_CastToType(array_of(x), d, 0), out);
 }
@@ -705,17 +677,16 @@ static at_status numpy_astype(at_context *cx, const at_backend *be, at_array x, 
 static at_status numpy_head(at_context *cx, const at_backend *be, at_array x, at_dim n,
                             at_array *out)
 {
-    if (PyArray_DIM(array_of(x), 0) == n.n)
-        return same(x, out);
+    if (PyArray_DIM(array_of(x), 0) == n.n) return same(x, out);
     npy_intp dims[AT_MAX_NDIM];
     PyArrayObject *xa = array_of(x);
     memcpy(dims, PyArray_DIMS(xa), (size_t)PyArray_NDIM(xa) * sizeof *dims);
     dims[0] = n.n;
     PyArray_Descr *d = PyArray_DESCR(xa);
     Py_INCREF(d);
-    PyObject *y = PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(xa), dims,
-                                       PyArray_STRIDES(xa), PyArray_DATA(xa),
-                                       PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
+    PyObject *y =
+        PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(xa), dims, PyArray_STRIDES(xa),
+                             PyArray_DATA(xa), PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
     if (y != NULL && PyArray_SetBaseObject((PyArrayObject *)y, Py_NewRef((PyObject *)xa)) < 0)
         Py_CLEAR(y);
     return result(cx, be, y, out);
@@ -731,14 +702,12 @@ static bool is_zero(at_array value)
 
 static int fill(PyArrayObject *array, at_array value)
 {
-    if (value.be != &at_weak)
-        return PyArray_CopyInto(array, array_of(value));
+    if (value.be != &at_weak) return PyArray_CopyInto(array, array_of(value));
     pa_frame f;
     pa_open(&f);
     PyObject *number = pa_number(&f, value);
     int status = number == NULL ? -1 : PyArray_FillWithScalar(array, number);
-    while (f.count > 0)
-        Py_DECREF(f.own[--f.count]);
+    while (f.count > 0) Py_DECREF(f.own[--f.count]);
     return status;
 }
 
@@ -756,21 +725,18 @@ static at_status numpy_full(at_context *cx, const at_backend *be, const at_shape
         dims[k] = shape->dim[k].n;
     }
     PyArray_Descr *d = descr_of(be, dtype);
-    if (d == NULL)
-        return pa_foreign(cx);
+    if (d == NULL) return pa_foreign(cx);
     bool zeros = is_zero(fill_value);
-    PyObject *array = zeros ? PyArray_Zeros(shape->ndim, dims, d, 0)
-                            : PyArray_Empty(shape->ndim, dims, d, 0);
-    if (array != NULL && !zeros && fill((PyArrayObject *)array, fill_value) < 0)
-        Py_CLEAR(array);
+    PyObject *array =
+        zeros ? PyArray_Zeros(shape->ndim, dims, d, 0) : PyArray_Empty(shape->ndim, dims, d, 0);
+    if (array != NULL && !zeros && fill((PyArrayObject *)array, fill_value) < 0) Py_CLEAR(array);
     return result(cx, be, array, out);
 }
 
 /* A bound as a Python number: NumPy's arange computes with Python's own. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
-    if (value.be != be)
-        return pa_number(f, value);
+    if (value.be != be) return pa_number(f, value);
     PyArrayObject *a = array_of(value);
     if (PyArray_NDIM(a) != 0) {
         PyErr_SetString(PyExc_TypeError, "expected 0-d bounds");
@@ -812,11 +778,9 @@ static int resolve(numpy_state *st)
             path[i], dot == NULL ? (Py_ssize_t)strlen(path[i]) : dot - path[i]);
         PyObject *found = name == NULL ? NULL : PyObject_GetAttr(numpy, name);
         Py_XDECREF(name);
-        if (found != NULL && dot != NULL)
-            Py_SETREF(found, PyObject_GetAttrString(found, dot + 1));
+        if (found != NULL && dot != NULL) Py_SETREF(found, PyObject_GetAttrString(found, dot + 1));
         st->fn[i] = found;
-        if (found == NULL)
-            break;
+        if (found == NULL) break;
     }
     Py_XDECREF(numpy);
     return PyErr_Occurred() ? -1 : 0;
@@ -858,10 +822,8 @@ int pa_numpy_make(at_backend *be)
 void pa_numpy_clear(at_backend *be)
 {
     numpy_state *st = be->state;
-    if (st == NULL)
-        return;
-    for (int i = 0; i < FN_COUNT; i++)
-        Py_CLEAR(st->fn[i]);
+    if (st == NULL) return;
+    for (int i = 0; i < FN_COUNT; i++) Py_CLEAR(st->fn[i]);
     Py_CLEAR(st->bfloat16);
     PyMem_Free(st);
     be->state = NULL;
@@ -870,7 +832,6 @@ void pa_numpy_clear(at_backend *be)
 int pa_numpy_visit(at_backend *be, visitproc visit, void *arg)
 {
     numpy_state *st = be->state;
-    for (int i = 0; st != NULL && i < FN_COUNT; i++)
-        Py_VISIT(st->fn[i]);
+    for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
     return 0;
 }

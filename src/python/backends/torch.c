@@ -147,13 +147,10 @@ static void release(void *p) { Py_DECREF((PyObject *)p); }
 
 static at_dtype find_dtype(const torch_state *st, PyObject *obj)
 {
-    if (obj == st->dtype[AT_FLOAT32])
-        return AT_FLOAT32;
-    if (obj == st->dtype[AT_INT64])
-        return AT_INT64;
+    if (obj == st->dtype[AT_FLOAT32]) return AT_FLOAT32;
+    if (obj == st->dtype[AT_INT64]) return AT_INT64;
     for (int t = AT_BOOL; t < AT_OTHER; t++)
-        if (obj == st->dtype[t])
-            return (at_dtype)t;
+        if (obj == st->dtype[t]) return (at_dtype)t;
     return AT_OTHER;
 }
 
@@ -161,8 +158,7 @@ static at_status torch_dtype(at_context *cx, at_array a, at_dtype *out)
 {
     const torch_state *st = state_of(a.be);
     PyObject *dtype = get(st, a.p, GET_dtype);
-    if (dtype == NULL)
-        return pa_foreign(cx);
+    if (dtype == NULL) return pa_foreign(cx);
     *out = find_dtype(st, dtype);
     Py_DECREF(dtype);
     return AT_OK;
@@ -173,8 +169,7 @@ at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj)
     const torch_state *st = state_of(be);
     if (st == NULL) {
         /* a dtype of a torch that no tensor has woken yet: its text names it */
-        if (strcmp(Py_TYPE(obj)->tp_name, "torch.dtype") != 0)
-            return AT_NODTYPE;
+        if (strcmp(Py_TYPE(obj)->tp_name, "torch.dtype") != 0) return AT_NODTYPE;
         PyObject *text = PyObject_Str(obj);
         const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
         const char *dot = name == NULL ? NULL : strchr(name, '.');
@@ -190,8 +185,7 @@ static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
 {
     const torch_state *st = state_of(a.be);
     PyObject *size = get(st, a.p, GET_shape);
-    if (size == NULL)
-        return pa_foreign(cx);
+    if (size == NULL) return pa_foreign(cx);
     at_status status = pa_read_shape(cx, st->symbol, size, out);
     Py_DECREF(size);
     return status;
@@ -199,8 +193,7 @@ static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
 
 static at_dtype torch_default_dtype(const at_backend *be, char kind)
 {
-    if (kind == 'i')
-        return AT_INT64;
+    if (kind == 'i') return AT_INT64;
     PyObject *dtype = PyObject_CallNoArgs(FN(be, default_dtype));
     at_dtype t = dtype == NULL ? AT_FLOAT32 : find_dtype(state_of(be), dtype);
     Py_XDECREF(dtype);
@@ -230,8 +223,8 @@ static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
 static bool answers_nothing(PyObject *question)
 {
     PyObject *answer = PyObject_CallNoArgs(question);
-    bool nothing = answer == Py_None || (answer != NULL && PyLong_Check(answer) &&
-                                         PyLong_AsLong(answer) == 0);
+    bool nothing =
+        answer == Py_None || (answer != NULL && PyLong_Check(answer) && PyLong_AsLong(answer) == 0);
     Py_XDECREF(answer);
     PyErr_Clear();
     return nothing;
@@ -264,28 +257,36 @@ static bool torch_tracked(at_context *cx, at_array a)
         PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
         bool on = enabled == Py_True;
         Py_XDECREF(enabled);
-        if (on)
-            return true;
+        if (on) return true;
     }
     return forward_ad_active(st) || !answers_nothing(st->fn[FN_functorch]);
+}
+
+/* A whole Python float as an integer; what is beyond int64 is its end. */
+static int64_t clamped(PyObject *number)
+{
+    double d = PyFloat_AsDouble(number);
+    return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
 }
 
 static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
 {
     const torch_state *st = state_of(a.be);
     *known = false;
-    if (!is_plain(st, a.p))
-        return AT_OK;
+    if (!is_plain(st, a.p)) return AT_OK;
     pa_frame f;
     pa_open(&f);
-    PyObject *wide = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_dtype), a.p, st->dtype[AT_INT64]);
+    /* added as floats: exact up to 2**53, and no sum of lengths wraps to a small one */
+    PyObject *wide =
+        pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_dtype), a.p, st->dtype[AT_FLOAT64]);
     PyObject *total = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_sum], wide));
-    *sum = total == NULL ? 0 : PyLong_AsLongLong(total);
+    *sum = total == NULL ? 0 : clamped(total);
     *least = 0;
     PyObject *size = f.failed ? NULL : pa_keep(&f, get(st, a.p, GET_shape));
-    if (size != NULL && PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0) {
+    if (size != NULL &&
+        (PyTuple_GET_SIZE(size) == 0 || PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0)) {
         PyObject *low = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_min], wide));
-        *least = low == NULL ? 0 : PyLong_AsLongLong(low);
+        *least = low == NULL ? 0 : clamped(low);
     }
     *known = !f.failed;
     at_array none = AT_NIL;
@@ -308,8 +309,7 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
     if (t == AT_BFLOAT16 && host != NULL) /* torch takes NumPy's bits, not ml_dtypes' type */
         host = pa_keep(&f, PyObject_CallMethod(host, "view", "s", "int16"));
     PyObject *x = pa_call(&f, st->fn[FN_from_numpy], host);
-    if (t == AT_BFLOAT16)
-        x = pa_call(&f, st->fn[FN_view], x, st->dtype[AT_BFLOAT16]);
+    if (t == AT_BFLOAT16) x = pa_call(&f, st->fn[FN_view], x, st->dtype[AT_BFLOAT16]);
     if (x != NULL && !at_is_nil(like) && !get_flag(st, like.p, GET_is_cpu)) {
         PyObject *device = pa_keep(&f, get(st, like.p, GET_device));
         x = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_device), x, device);
@@ -333,9 +333,10 @@ static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scala
     torch_state *st = state_of(be);
     PyObject *dt = dtype_object(f, be, dtype);
     if (scalar.be == &at_weak)
-        return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape),
-                             number_for(f, scalar, dtype), dt);
-    PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like, CONSTANT(st, scalar_shape), dt);
+        return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like,
+                             CONSTANT(st, scalar_shape), number_for(f, scalar, dtype), dt);
+    PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like,
+                                   CONSTANT(st, scalar_shape), dt);
     PyObject *sum = pa_call(f, st->fn[FN_add], zero, scalar.p);
     return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), sum, dt);
 }
@@ -343,8 +344,7 @@ static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scala
 static at_status torch_from_scalar(at_context *cx, const at_backend *be, at_array scalar,
                                    at_dtype dtype, at_array like, at_array *out)
 {
-    if (at_is_nil(like))
-        return at_error(cx, AT_EARG, "a scalar needs an array beside it");
+    if (at_is_nil(like)) return at_error(cx, AT_EARG, "a scalar needs an array beside it");
     pa_frame f;
     pa_open(&f);
     return pa_finish(&f, cx, be, scalar_tensor(&f, be, scalar, dtype, like.p), out);
@@ -360,8 +360,7 @@ static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
     }
     PyObject *args[] = {a.p};
     PyObject *number = PyObject_Vectorcall(st->fn[FN_item], args, 1, NULL);
-    if (number == NULL)
-        return pa_foreign(cx);
+    if (number == NULL) return pa_foreign(cx);
     if (!PyLong_Check(number)) {
         *out = (at_dim){0, {number, st->symbol}};
         return AT_OK;
@@ -374,14 +373,18 @@ static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
 static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype dtype)
 {
     torch_state *st = state_of(be);
-    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x, dtype_object(f, be, dtype));
+    return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x,
+                         dtype_object(f, be, dtype));
 }
 
 /* --- the wide unsigned types ---------------------------------------------------------------------------------
  *
  * torch stores them but has few kernels for them. They travel as int64: exact, since sums wrap modulo 2**64. */
 
-static bool is_wide_unsigned(at_dtype t) { return t == AT_UINT16 || t == AT_UINT32 || t == AT_UINT64; }
+static bool is_wide_unsigned(at_dtype t)
+{
+    return t == AT_UINT16 || t == AT_UINT32 || t == AT_UINT64;
+}
 
 /* Which of them a tensor has; AT_NODTYPE for all other dtypes. */
 static at_dtype wide_unsigned(const at_backend *be, at_array x)
@@ -390,8 +393,7 @@ static at_dtype wide_unsigned(const at_backend *be, at_array x)
     PyObject *dtype = get(st, x.p, GET_dtype);
     at_dtype t = AT_NODTYPE;
     for (at_dtype one = AT_UINT16; dtype != NULL && one <= AT_UINT64; one++)
-        if (dtype == st->dtype[one])
-            t = one;
+        if (dtype == st->dtype[one]) t = one;
     Py_XDECREF(dtype);
     PyErr_Clear();
     return t;
@@ -418,8 +420,7 @@ static PyObject *unordered(pa_frame *f, const at_backend *be, PyObject *y, at_dt
 static at_status keep_uint64(at_context *cx, const at_backend *be, at_array x, at_status status,
                              at_array *out)
 {
-    if (status != AT_OK || wide_unsigned(be, x) != AT_UINT64)
-        return status;
+    if (status != AT_OK || wide_unsigned(be, x) != AT_UINT64) return status;
     pa_frame f;
     pa_open(&f);
     PyObject *sum = pa_keep(&f, out->p);
@@ -432,8 +433,7 @@ static at_status plain_call(at_context *cx, const at_backend *be, int fn, PyObje
                             size_t nargs, at_array *out)
 {
     PyObject *y = PyObject_Vectorcall(state_of(be)->fn[fn], args, nargs, NULL);
-    if (y == NULL)
-        return pa_foreign(cx);
+    if (y == NULL) return pa_foreign(cx);
     *out = (at_array){y, be};
     return AT_OK;
 }
@@ -472,8 +472,7 @@ BINARY_SLOT(equal)
     {                                                                                              \
         at_dtype t = wide_unsigned(be, x);                                                         \
         PyObject *args[] = {x.p, y.p};                                                             \
-        if (t == AT_NODTYPE)                                                                       \
-            return plain_call(cx, be, FN_##name, args, 2, out);                                    \
+        if (t == AT_NODTYPE) return plain_call(cx, be, FN_##name, args, 2, out);                   \
         pa_frame f;                                                                                \
         pa_open(&f);                                                                               \
         PyObject *a = ordered(&f, be, x.p, t), *b = ordered(&f, be, y.p, t);                       \
@@ -500,8 +499,7 @@ static PyObject *axes_tuple(pa_frame *f, const at_backend *be, PyObject *x, cons
     PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
     for (int k = 0; tuple != NULL && k < count; k++) {
         PyObject *axis = PyLong_FromLong(axes->count < 0 ? k : axes->axis[k]);
-        if (axis == NULL)
-            return pa_keep(f, NULL);
+        if (axis == NULL) return pa_keep(f, NULL);
         PyTuple_SET_ITEM(tuple, k, axis);
     }
     return tuple;
@@ -518,8 +516,7 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
     if (axes->count < 0 && !keepdims)
         return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p), out);
     PyObject *dim = axes_tuple(&f, be, x.p, axes);
-    if (dim != NULL && PyTuple_GET_SIZE(dim) == 0)
-        return pa_finish(&f, cx, be, x.p, out);
+    if (dim != NULL && PyTuple_GET_SIZE(dim) == 0) return pa_finish(&f, cx, be, x.p, out);
     PyObject *y = pa_call_named(&f, st->fn[fn], CONSTANT(st, named_dim_keepdim), x.p, dim,
                                 keepdims ? Py_True : Py_False);
     return pa_finish(&f, cx, be, y, out);
@@ -535,8 +532,7 @@ static at_status reduce_extreme(at_context *cx, const at_backend *be, int fn, at
                                 const at_axes *axes, bool keepdims, at_array *out)
 {
     at_dtype t = wide_unsigned(be, x);
-    if (t == AT_NODTYPE)
-        return reduce(cx, be, fn, x, axes, keepdims, out);
+    if (t == AT_NODTYPE) return reduce(cx, be, fn, x, axes, keepdims, out);
     pa_frame f;
     pa_open(&f);
     at_array rows = {ordered(&f, be, x.p, t), be}, y = AT_NIL;
@@ -575,13 +571,15 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
     pa_frame f;
     pa_open(&f);
     if (axes.count < 0 && !keepdims)
-        return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out), out);
+        return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out),
+                           out);
     PyObject *dims = axes_tuple(&f, be, x.p, &axes);
     PyObject *y = x.p;
     int ndim = rank(&f, be, x.p);
     for (int k = 1; k < axes.count && !f.failed; k++)
         if (is_twice(&axes, ndim, k)) {
-            PyErr_Format(PyExc_ValueError, "prod: argument 'axes': axis %d is given twice", axes.axis[k]);
+            PyErr_Format(PyExc_ValueError, "prod: argument 'axes': axis %d is given twice",
+                         axes.axis[k]);
             dims = pa_keep(&f, NULL);
         }
     for (Py_ssize_t k = 0; dims != NULL && k < PyTuple_GET_SIZE(dims); k++) {
@@ -600,7 +598,8 @@ static at_status torch_cumsum(at_context *cx, const at_backend *be, at_array x, 
     pa_frame f;
     pa_open(&f);
     PyObject *dim = pa_int(&f, axis);
-    return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, dim), out), out);
+    return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, dim), out),
+                       out);
 }
 
 /* --- shape and layout ---------------------------------------------------------------------------------------------- */
@@ -610,13 +609,12 @@ static PyObject *to_index(pa_frame *f, at_array ids)
 {
     torch_state *st = state_of(ids.be);
     PyObject *dtype = pa_keep(f, get(st, ids.p, GET_dtype));
-    if (dtype == st->dtype[AT_INT64])
-        return ids.p;
+    if (dtype == st->dtype[AT_INT64]) return ids.p;
     PyObject *wide = cast(f, ids.be, ids.p, AT_INT64);
-    if (dtype != st->dtype[AT_UINT64])
-        return wide;
+    if (dtype != st->dtype[AT_UINT64]) return wide;
     PyObject *top = pa_int(f, INT64_MAX);
-    return pa_call(f, st->fn[FN_where], pa_call(f, st->fn[FN_lt], wide, CONSTANT(st, zero)), top, wide);
+    return pa_call(f, st->fn[FN_where], pa_call(f, st->fn[FN_lt], wide, CONSTANT(st, zero)), top,
+                   wide);
 }
 
 static PyObject *flat(pa_frame *f, const at_backend *be, PyObject *x)
@@ -625,25 +623,24 @@ static PyObject *flat(pa_frame *f, const at_backend *be, PyObject *x)
 }
 
 /* x[:, ..., :, index], the index standing on the given axis. */
-static PyObject *index_axis(pa_frame *f, const at_backend *be, PyObject *x, PyObject *index, int axis)
+static PyObject *index_axis(pa_frame *f, const at_backend *be, PyObject *x, PyObject *index,
+                            int axis)
 {
     int ndim = rank(f, be, x);
-    if (f->failed)
-        return NULL;
+    if (f->failed) return NULL;
     if (axis < -ndim || axis >= ndim) {
-        PyErr_Format(PyExc_IndexError, "axis %d is out of range for a tensor of rank %d", axis, ndim);
+        PyErr_Format(PyExc_IndexError, "axis %d is out of range for a tensor of rank %d", axis,
+                     ndim);
         return pa_keep(f, NULL);
     }
     int before = axis < 0 ? axis + ndim : axis;
     PyObject *key = pa_keep(f, PyTuple_New(before + 1));
     for (int k = 0; key != NULL && k < before; k++) {
         PyObject *all = PySlice_New(NULL, NULL, NULL);
-        if (all == NULL)
-            return pa_keep(f, NULL);
+        if (all == NULL) return pa_keep(f, NULL);
         PyTuple_SET_ITEM(key, k, all);
     }
-    if (key == NULL || index == NULL)
-        return pa_keep(f, NULL);
+    if (key == NULL || index == NULL) return pa_keep(f, NULL);
     PyTuple_SET_ITEM(key, before, Py_NewRef(index));
     return pa_keep(f, PyObject_GetItem(x, key));
 }
@@ -659,11 +656,9 @@ static at_status torch_take(at_context *cx, const at_backend *be, at_array x, at
     axis = axis == AT_NO_AXIS ? 0 : axis;
     PyObject *index = to_index(&f, indices);
     bool single = rank(&f, be, indices.p) == 0;
-    if (single)
-        index = flat(&f, be, index);
+    if (single) index = flat(&f, be, index);
     PyObject *y = f.failed ? NULL : index_axis(&f, be, source, index, axis);
-    if (single)
-        y = pa_call(&f, st->fn[FN_squeeze], y, pa_int(&f, axis));
+    if (single) y = pa_call(&f, st->fn[FN_squeeze], y, pa_int(&f, axis));
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -678,7 +673,8 @@ static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_arra
     PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
     at_dtype t = wide_unsigned(be, x);
     PyObject *rows = t == AT_NODTYPE ? source : cast(&f, be, source, AT_INT64);
-    PyObject *y = pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
+    PyObject *y =
+        pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
     return pa_finish(&f, cx, be, t == AT_NODTYPE ? y : cast(&f, be, y, t), out);
 }
 
@@ -706,8 +702,7 @@ static at_status torch_concatenate(at_context *cx, const at_backend *be, at_list
         if (pa_finish(&g, cx, be, item, &one) != AT_OK || PyList_Append(list, one.p) < 0)
             f.failed = true;
         at_release(one);
-        if (f.failed)
-            break;
+        if (f.failed) break;
     }
     PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(state_of(be), zero) : pa_int(&f, axis);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, cat), list, dim), out);
@@ -719,8 +714,7 @@ static at_status torch_astype(at_context *cx, const at_backend *be, at_array x, 
     pa_frame f;
     pa_open(&f);
     at_dtype t = AT_OTHER;
-    if (torch_dtype(cx, x, &t) != AT_OK)
-        return cx->status;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     return pa_finish(&f, cx, be, t == dtype ? x.p : cast(&f, be, x.p, dtype), out);
 }
 
@@ -757,16 +751,17 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
 /* A bound as a number or symbol, or the tensor itself where reading it would end its trace. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
-    if (value.be == be && !answers_nothing(FN(be, tracing_state)))
-        return value.p;
+    if (value.be == be && !answers_nothing(FN(be, tracing_state))) return value.p;
     return value.be == be ? pa_call(f, FN(be, item), value.p) : pa_number(f, value);
 }
 
 /* torch refuses a stop that lies behind start: such a range is empty. */
 static PyObject *reachable(PyObject *start, PyObject *stop, PyObject *step)
 {
-    if (start == NULL || stop == NULL || step == NULL || !PyFloat_Check(step) + !PyLong_Check(step) > 1 ||
-        !(PyFloat_Check(start) || PyLong_Check(start)) || !(PyFloat_Check(stop) || PyLong_Check(stop)))
+    if (start == NULL || stop == NULL || step == NULL ||
+        !PyFloat_Check(step) + !PyLong_Check(step) > 1 ||
+        !(PyFloat_Check(start) || PyLong_Check(start)) ||
+        !(PyFloat_Check(stop) || PyLong_Check(stop)))
         return stop;
     double span = PyFloat_AsDouble(stop) - PyFloat_AsDouble(start), by = PyFloat_AsDouble(step);
     PyErr_Clear();
@@ -783,10 +778,9 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *from = bound(&f, be, start), *by = pa_step(&f, bound(&f, be, step));
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
-    if (where == NULL && !at_is_nil(like))
-        where = pa_keep(&f, get(st, like.p, GET_device));
-    PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to, by,
-                                dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
+    if (where == NULL && !at_is_nil(like)) where = pa_keep(&f, get(st, like.p, GET_device));
+    PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
+                                by, dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -825,8 +819,7 @@ static PyObject *rows_shape(pa_frame *f, const at_backend *be, PyObject *x, PyOb
 /* Ids repeated along the trailing axes of rows, without memory: what scatter and gather ask for. */
 static PyObject *index_rows(pa_frame *f, const at_backend *be, PyObject *ids, PyObject *shape)
 {
-    if (shape == NULL || PyTuple_GET_SIZE(shape) == 1)
-        return ids;
+    if (shape == NULL || PyTuple_GET_SIZE(shape) == 1) return ids;
     Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
     PyObject *column = pa_keep(f, PyTuple_New(ndim));
     for (Py_ssize_t k = 0; column != NULL && k < ndim; k++)
@@ -844,7 +837,8 @@ static at_status torch_slot_count(at_context *cx, const at_backend *be, at_array
     PyObject *sizes = f.failed ? NULL : pa_keep(&f, PyTuple_Pack(1, pa_size(&f, n)));
     PyObject *zeros = pa_call(&f, st->fn[FN_new_zeros], index, sizes);
     PyObject *ones = pa_call(&f, st->fn[FN_ones_like], index);
-    return pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, ones),
+    return pa_finish(&f, cx, be,
+                     pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, ones),
                      out);
 }
 
@@ -855,13 +849,12 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
     pa_frame f;
     pa_open(&f);
     at_dtype t = AT_OTHER;
-    if (torch_dtype(cx, x, &t) != AT_OK)
-        return cx->status;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
     PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
-    PyObject *zeros = pa_call(&f, st->fn[FN_new_zeros], rows,
-                              rows_shape(&f, be, x.p, pa_size(&f, slots)));
+    PyObject *zeros =
+        pa_call(&f, st->fn[FN_new_zeros], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)));
     PyObject *sum = pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, rows);
     return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, sum, t) : sum, out);
 }
@@ -869,8 +862,7 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
 /* The value that every other one beats, as a Python number. */
 static PyObject *identity(pa_frame *f, at_dtype t, bool least)
 {
-    if (ati_is_float(t))
-        return pa_keep(f, PyFloat_FromDouble(least ? -Py_HUGE_VAL : Py_HUGE_VAL));
+    if (ati_is_float(t)) return pa_keep(f, PyFloat_FromDouble(least ? -Py_HUGE_VAL : Py_HUGE_VAL));
     int bits = 8 * (int)at_dtype_size(t);
     bool is_signed = ati_dtype_kind(t) == 'i';
     int64_t top = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));
@@ -884,15 +876,14 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     pa_frame f;
     pa_open(&f);
     at_dtype t = AT_OTHER;
-    if (torch_dtype(cx, x, &t) != AT_OK)
-        return cx->status;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     bool wide = is_wide_unsigned(t);
     PyObject *rows = wide ? ordered(&f, be, x.p, t) : x.p;
     PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
-    PyObject *rest = pa_call(&f, st->fn[FN_new_full], rows,
-                             rows_shape(&f, be, x.p, pa_size(&f, slots)), start);
+    PyObject *rest =
+        pa_call(&f, st->fn[FN_new_full], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)), start);
     PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], rest, CONSTANT(st, zero), index, rows,
                           max ? CONSTANT(st, amax) : CONSTANT(st, amin));
     return pa_finish(&f, cx, be, wide ? unordered(&f, be, y, t) : y, out);
@@ -917,12 +908,10 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
     pa_frame f;
     pa_open(&f);
     PyObject *size = pa_keep(&f, get(st, slot_ids.p, GET_shape));
-    PyObject *shape =
-        size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
+    PyObject *shape = size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     at_dtype t = AT_OTHER;
-    if (torch_dtype(cx, x, &t) != AT_OK)
-        f.failed = true;
+    if (torch_dtype(cx, x, &t) != AT_OK) f.failed = true;
     PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
     PyObject *y = pa_call(&f, st->fn[FN_gather], rows, CONSTANT(st, zero), index);
     return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, y, t) : y, out);
@@ -953,8 +942,7 @@ static int resolve_functions(torch_state *st, PyObject *torch)
 #undef X
     };
     for (int i = 0; i < FN_COUNT; i++)
-        if ((st->fn[i] = resolve(torch, path[i])) == NULL)
-            return -1;
+        if ((st->fn[i] = resolve(torch, path[i])) == NULL) return -1;
     return 0;
 }
 
@@ -968,8 +956,7 @@ static int resolve_getters(torch_state *st)
     for (int i = 0; i < GET_COUNT; i++) {
         st->attribute[i] = PyUnicode_InternFromString(name[i]);
         st->getter[i] = PyObject_GetAttrString(st->fn[FN_Tensor], name[i]);
-        if (st->attribute[i] == NULL || st->getter[i] == NULL)
-            return -1;
+        if (st->attribute[i] == NULL || st->getter[i] == NULL) return -1;
         if (Py_TYPE(st->getter[i]) != &PyGetSetDescr_Type) {
             PyErr_Format(PyExc_RuntimeError, "torch.Tensor.%s is not what it was", name[i]);
             return -1;
@@ -997,29 +984,23 @@ static int make_constants(torch_state *st)
 static void clear(at_backend *be)
 {
     torch_state *st = be->state;
-    if (st == NULL)
-        return;
+    if (st == NULL) return;
     be->state = NULL;
-    for (int i = 0; i < FN_COUNT; i++)
-        Py_CLEAR(st->fn[i]);
+    for (int i = 0; i < FN_COUNT; i++) Py_CLEAR(st->fn[i]);
     for (int i = 0; i < GET_COUNT; i++) {
         Py_CLEAR(st->getter[i]);
         Py_CLEAR(st->attribute[i]);
     }
-    for (int i = 0; i < AT_OTHER; i++)
-        Py_CLEAR(st->dtype[i]);
-    for (int i = 0; i < CONSTANT_COUNT; i++)
-        Py_CLEAR(st->constant[i]);
+    for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
+    for (int i = 0; i < CONSTANT_COUNT; i++) Py_CLEAR(st->constant[i]);
     PyMem_Free(st);
 }
 
 static int visit_all(at_backend *be, visitproc visit, void *arg)
 {
     torch_state *st = be->state;
-    for (int i = 0; st != NULL && i < FN_COUNT; i++)
-        Py_VISIT(st->fn[i]);
-    for (int i = 0; st != NULL && i < GET_COUNT; i++)
-        Py_VISIT(st->getter[i]);
+    for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
+    for (int i = 0; st != NULL && i < GET_COUNT; i++) Py_VISIT(st->getter[i]);
     return 0;
 }
 
@@ -1031,7 +1012,8 @@ static int complain(PyObject *torch)
     PyErr_NormalizeException(&type, &error, &trace);
     PyObject *version = PyObject_GetAttrString(torch, "__version__");
     PyErr_Clear();
-    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?", error);
+    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?",
+                 error);
     Py_XDECREF(version);
     Py_XDECREF(type);
     Py_XDECREF(error);
@@ -1095,8 +1077,7 @@ static int derives(PyObject *module, const char *name, PyTypeObject *type)
 
 static int owns(PyObject *module, PyTypeObject *type)
 {
-    if (derives(module, "Tensor", type))
-        return 1;
+    if (derives(module, "Tensor", type)) return 1;
     bool symbol = derives(module, "SymInt", type) || derives(module, "SymFloat", type) ||
                   derives(module, "SymBool", type);
     return symbol ? 2 : 0;

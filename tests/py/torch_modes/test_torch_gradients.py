@@ -187,7 +187,9 @@ def test_gradcheck(name):
 # ---- ties
 @pytest.mark.parametrize("value", [1.5, 0.0, -2.0, inf, -inf, 1.7976931348623157e308, 5e-324])
 @pytest.mark.parametrize("k", [1, 2, 3, 7])
-@pytest.mark.parametrize("op", [at.segment_max, at.segment_min, at.segment_max_or_constant, at.segment_min_or_constant])
+@pytest.mark.parametrize(
+    "op", [at.segment_max, at.segment_min, at.segment_max_or_constant, at.segment_min_or_constant]
+)
 def test_ties_share_a_gradient_equally(op, k, value):
     """All k rows of segment 1 reach the extreme; the value that an empty segment starts from is no row."""
     ids = torch.tensor([1] * k + [0, -1, 5])
@@ -351,7 +353,9 @@ def test_softmax_with_masked_logits_has_a_finite_gradient():
     assert grad[[1, 3, 4]].tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("name", ["segment_max", "segment_min", "segment_sum", "segment_mean", "segment_softmax"])
+@pytest.mark.parametrize(
+    "name", ["segment_max", "segment_min", "segment_sum", "segment_mean", "segment_softmax"]
+)
 def test_nan_in_one_segment_leaves_the_gradient_of_others_finite(name):
     x = rows()
     x[1, 0] = nan
@@ -375,7 +379,11 @@ def test_gradients_keep_the_dtype(name, dtype):
     c = cotangent(fn, x)
     got = slope_of(fn, x.to(dtype), c=c.to(dtype))
     assert got.dtype == dtype
-    close(got.double(), slope_of(fn, x.to(dtype).double(), c=c.to(dtype).double()), 3e-2 if dtype != torch.float32 else 1e-5)
+    close(
+        got.double(),
+        slope_of(fn, x.to(dtype).double(), c=c.to(dtype).double()),
+        3e-2 if dtype != torch.float32 else 1e-5,
+    )
 
 
 # ---- the same gradients, taken otherwise
