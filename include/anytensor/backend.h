@@ -4,8 +4,8 @@
  * it everything works with frames (frame.h) and handles. A slot
  *   - borrows its operands and gives `out` one new reference, also where the result is an operand itself;
  *   - may count on what the wrapper in src/ops/dispatch.c has done: operands belong to this backend, data
- *     operands are arrays (never scalars) of the dtype that the op's rule asks for, index operands are
- *     integral, masks are bool. A VALUE operand may still be a scalar;
+ *     operands are arrays of the dtype that the op's rule asks for (never scalars, but see
+ *     AT_TAKES_SCALARS), index operands are integral, masks are bool. A VALUE operand may still be a scalar;
  *   - never reads array values but where its contract says so;
  *   - records an error with at_error() and returns its code (AT_EFOREIGN: the framework's own error stays
  *     set), or returns AT_DECLINE (composites only) to ask for the formula. */
@@ -46,7 +46,9 @@ enum {
     AT_JOINS =
         2u, /* host memory: arrays join the other framework in a call through its adopt slot */
     /* slot_sum and the segment ops add float16 and bfloat16 in float32 by themselves */
-    AT_WIDE_SUMS = 4u
+    AT_WIDE_SUMS = 4u,
+    /* data operands of elementwise ops may stay scalars beside an array of the common dtype */
+    AT_TAKES_SCALARS = 8u
 };
 
 struct at_backend {

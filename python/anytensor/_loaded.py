@@ -20,6 +20,7 @@ class _Loader:
         return self._loader.create_module(spec)
 
     def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader  # the module keeps no trace of this
         self._loader.exec_module(module)
         _drain(module.__name__)
 

@@ -212,17 +212,28 @@ static at_dtype common(const call *c, const mix *m)
     return t;
 }
 
-/* Scalars to arrays; integers are looked at first. */
-static bool settle_scalar(call *c, int i, at_dtype t)
+static bool scalar_fits(call *c, int i, at_dtype t)
+{
+    at_array a = *operand(c, i);
+    const at_scalar *s = a.be == &at_weak ? a.p : NULL;
+    if (s == NULL || s->kind != AT_WEAK_INT || !ati_is_integer(t) || ati_int_fits(t, s))
+        return true;
+    ati_fail(c->f, c->op->name, AT_EOVERFLOW,
+             "argument '%s': the Python integer %.17g is out of bounds for %s", argument(c, i),
+             s->d, at_dtype_name(t));
+    return false;
+}
+
+/* Scalars to arrays; integers are looked at first. A symbol, and an integer beyond int64, become arrays on every
+ * backend. */
+static bool settle_scalar(call *c, int i, at_dtype t, bool may_stay)
 {
     at_array *a = operand(c, i);
-    const at_scalar *s = a->be == &at_weak ? a->p : NULL;
-    if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(t) && !ati_int_fits(t, s)) {
-        ati_fail(c->f, c->op->name, AT_EOVERFLOW,
-                 "argument '%s': the Python integer %.17g is out of bounds for %s", argument(c, i),
-                 s->d, at_dtype_name(t));
+    if (!scalar_fits(c, i, t))
         return false;
-    }
+    const at_scalar *s = a->be == &at_weak ? a->p : NULL;
+    if (may_stay && s != NULL && s->range == AT_FITS_INT64)
+        return true;
     *a = scalar(c, *a, t);
     return !at_failed(c->f);
 }
@@ -258,11 +269,12 @@ static bool settle_data(call *c)
     at_dtype t = common(c, &m);
     bool arrays_fit = m.uniform && t == m.strong;
     if (arrays_fit && m.weak < 0) return true;
+    bool may_stay = (c->be->traits & AT_TAKES_SCALARS) && m.strong != AT_NODTYPE && c->list == NULL;
     for (int i = 0; i < c->count; i++) {
         at_array *a = operand(c, i);
         if (!is_data(c, i)) continue;
         if (is_weak(*a)) {
-            if (!settle_scalar(c, i, t)) return false;
+            if (!settle_scalar(c, i, t, may_stay)) return false;
         } else if (!arrays_fit) {
             *a = cast(c, *a, t);
         }

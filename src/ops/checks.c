@@ -169,9 +169,10 @@ bool ati_check_counts(at_frame *f, at_array x, at_array repeats)
     if (known)
         sum = least = ((const at_scalar *)repeats.p)->i;
     else if (at_shape_of(f, repeats, &shape) == AT_OK && shape.ndim < 2 &&
-             repeats.be->peek != NULL &&
-             repeats.be->peek(f->cx, repeats, &sum, &least, &known) != AT_OK)
-        ati_fail(f, NULL, AT_EVALUE, "argument 'repeats' cannot be read");
+             repeats.be->peek != NULL) {
+        at_status status = repeats.be->peek(f->cx, repeats, &sum, &least, &known);
+        if (status != AT_OK) at_error(f->cx, status, "the repeats cannot be read");
+    }
     if (at_failed(f) || !known) return !at_failed(f);
     bool single = shape.ndim == 0 || (at_is_nil(shape.dim[0].sym) && shape.dim[0].n == 1);
     if (least < 0)
@@ -240,6 +241,6 @@ bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_ar
     for (int i = 0; i < 3; i++)
         floating = ati_is_float(dtype_of_value(f, be, bounds[i])) || floating;
     if (*dtype == AT_NODTYPE) *dtype = be->default_dtype(be, floating ? 'f' : 'i');
-    return check_bound(f, "start", *start, *dtype) && check_bound(f, "stop", *stop, *dtype) &&
-           check_bound(f, "step", *step, *dtype);
+    return !at_failed(f) && check_bound(f, "start", *start, *dtype) &&
+           check_bound(f, "stop", *stop, *dtype) && check_bound(f, "step", *step, *dtype);
 }

@@ -13,6 +13,7 @@ typedef struct slots {
     at_dim count;  /* n + 1 */
     int ndim;      /* rank of the data */
     at_dtype type; /* dtype of the data, and so of the result */
+    bool tracked;  /* a derivative may be taken through the data */
 } slots;
 
 static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
@@ -21,6 +22,7 @@ static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
     at_shape shape;
     if (at_shape_of(f, x, &shape) == AT_OK) s.ndim = shape.ndim;
     at_dtype_of(f, x, &s.type);
+    s.tracked = ati_is_float(s.type) && ati_tracked(f, x);
     s.ids = at_slot_ids(f, ids, n);
     s.count = at_dim_plus(f, n, 1);
     return s;
@@ -43,7 +45,13 @@ static at_array zero_dropped(at_frame *f, at_array x, const slots *s)
 static at_array prepared(at_frame *f, at_array x, const slots *s)
 {
     x = wide(f, x, s->type);
-    return ati_tracked(f, x) ? zero_dropped(f, x, s) : x;
+    return s->tracked ? zero_dropped(f, x, s) : x;
+}
+
+/* x as something to find extremes of: no derivative flows through them. */
+static at_array still(at_frame *f, at_array x, const slots *s)
+{
+    return s->tracked ? at_stop_gradient(f, x) : x;
 }
 
 /* How many rows each slot holds, in the dtype of x, seen against its rows; at least 1. */
@@ -63,10 +71,11 @@ static at_array mean_of(at_frame *f, at_array x, at_array rows, const slots *s)
     return ati_spent(f, at_div(f, sum, rows), sum);
 }
 
-/* Slots to segments: the last one goes, the dtype comes back. */
+/* Slots to segments: the last one goes, the dtype comes back. y is used up. */
 static at_array finish(at_frame *f, at_array y, const slots *s)
 {
-    return at_astype(f, at_head(f, y, s->n), s->type);
+    at_array head = ati_spent(f, at_head(f, y, s->n), y);
+    return ati_spent(f, at_astype(f, head, s->type), head);
 }
 
 /* --- sum, count, mean, variance -------------------------------------------------------------------- */
@@ -157,9 +166,9 @@ static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
 static at_array extreme(at_frame *f, fold *op, at_array x, slots *s)
 {
     if (s->type == AT_BOOL) return op(f, at_astype(f, x, AT_UINT8), s->ids, s->count);
-    if (!ati_is_float(s->type) || !ati_tracked(f, x)) return op(f, x, s->ids, s->count);
+    if (!s->tracked) return op(f, x, s->ids, s->count);
     x = wide(f, x, s->type);
-    at_array peak = op(f, at_stop_gradient(f, x), s->ids, s->count);
+    at_array peak = op(f, still(f, x, s), s->ids, s->count);
     return shared(f, x, peak, s);
 }
 
@@ -186,8 +195,9 @@ static at_array or_constant(at_frame *f, fold *op, at_array x, slots s, at_array
 {
     at_array peak = extreme(f, op, x, &s);
     at_array y = finish(f, peak, &s);
-    at_array rows = at_slot_count(f, s.ids, s.count);
-    at_array empty = at_equal(f, at_head(f, rows, s.n), ati_zero);
+    at_array rows = ati_spent(f, at_slot_count(f, s.ids, s.count), s.ids);
+    at_array own = ati_spent(f, at_head(f, rows, s.n), rows);
+    at_array empty = ati_spent(f, at_equal(f, own, ati_zero), own);
     at_array mask = ati_against(f, empty, s.ndim);
     if (!ati_check_fits(f, "constant", constant, s.type)) return AT_NIL;
     at_array value = ati_value_as(f, constant, s.type, x);
@@ -218,7 +228,7 @@ at_array ati_segment_softmax(at_frame *f, at_array logits, at_array segment_ids,
     (void)sorted;
     slots s = slots_of(f, logits, segment_ids, num_segments);
     at_array x = prepared(f, logits, &s);
-    at_array top = at_slot_max(f, at_stop_gradient(f, x), s.ids, s.count); /* cancels: no slope */
+    at_array top = at_slot_max(f, still(f, x, &s), s.ids, s.count); /* it cancels */
     at_array own = ati_spent(f, at_spread(f, top, s.ids), top);
     at_array off = ati_spent(f, at_sub(f, x, own), own);
     at_array e = ati_spent(f, at_exp(f, off), off);

@@ -309,7 +309,7 @@ static bool convert_array(pa_edge *e, int i, const pa_param *p, PyObject *obj, a
 {
     if (obj != Py_None) return pa_to_array(e, p->name, obj, &e->scalar[i], out);
     *out = AT_NIL;
-    return p->text[0] != '\0' || refuse(e, p->name, "an array or a scalar", obj);
+    return strcmp(p->text, "None") == 0 || refuse(e, p->name, "an array or a scalar", obj);
 }
 
 static bool convert(pa_edge *e, int i, PyObject *obj, void *place)

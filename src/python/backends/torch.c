@@ -194,6 +194,7 @@ static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
 static at_dtype torch_default_dtype(const at_backend *be, char kind)
 {
     if (kind == 'i') return AT_INT64;
+    if (PyErr_Occurred()) return AT_FLOAT32; /* a formula goes on after a failure; the exception must stay */
     PyObject *dtype = PyObject_CallNoArgs(FN(be, default_dtype));
     at_dtype t = dtype == NULL ? AT_FLOAT32 : find_dtype(state_of(be), dtype);
     Py_XDECREF(dtype);
@@ -394,8 +395,8 @@ static at_dtype wide_unsigned(const at_backend *be, at_array x)
     at_dtype t = AT_NODTYPE;
     for (at_dtype one = AT_UINT16; dtype != NULL && one <= AT_UINT64; one++)
         if (dtype == st->dtype[one]) t = one;
+    if (dtype == NULL) PyErr_Clear();
     Py_XDECREF(dtype);
-    PyErr_Clear();
     return t;
 }
 
@@ -445,12 +446,39 @@ static at_status plain_call(at_context *cx, const at_backend *be, int fn, PyObje
         return plain_call(cx, be, FN_##name, args, 1, out);                                        \
     }
 
-#define BINARY_SLOT(name)                                                                          \
+/* Scalars go to torch as they are: beside a tensor they take its dtype there too. maximum and minimum alone want
+ * tensors. */
+static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int count,
+                              const at_array *operand, bool as_tensors, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *args[4] = {NULL};
+    at_dtype t = AT_OTHER;
+    at_array beside = AT_NIL;
+    for (int i = 0; i < count; i++)
+        if (operand[i].be == be)
+            beside = operand[i];
+    if (as_tensors && torch_dtype(cx, beside, &t) != AT_OK)
+        return cx->status;
+    for (int i = 0; i < count; i++) {
+        at_array a = operand[i];
+        args[i + 1] = a.be == be    ? a.p
+                      : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
+                                   : pa_number(&f, a);
+    }
+    return pa_finish(&f, cx, be, pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL),
+                     out);
+}
+
+#define BINARY_SLOT(name, as_tensors)                                                              \
     static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
                                   at_array *out)                                                   \
     {                                                                                              \
         PyObject *args[] = {x.p, y.p};                                                             \
-        return plain_call(cx, be, FN_##name, args, 2, out);                                        \
+        if (x.be == be && y.be == be)                                                              \
+            return plain_call(cx, be, FN_##name, args, 2, out);                                    \
+        return with_scalars(cx, be, FN_##name, 2, (at_array[]){x, y}, as_tensors, out);            \
     }
 
 UNARY_SLOT(exp)
@@ -460,24 +488,38 @@ UNARY_SLOT(rsqrt)
 UNARY_SLOT(is_nan)
 UNARY_SLOT(is_finite)
 UNARY_SLOT(stop_gradient)
-BINARY_SLOT(add)
-BINARY_SLOT(sub)
-BINARY_SLOT(mul)
-BINARY_SLOT(div)
-BINARY_SLOT(equal)
+BINARY_SLOT(add, false)
+BINARY_SLOT(sub, false)
+BINARY_SLOT(mul, false)
+BINARY_SLOT(div, false)
+BINARY_SLOT(equal, false)
+
+/* A maximum or minimum of wide unsigned types, compared as int64. */
+static at_status wide_extreme(at_context *cx, const at_backend *be, int fn, const at_array *operand,
+                              at_array beside, at_dtype t, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *as[2];
+    for (int i = 0; i < 2; i++) {
+        at_array a = operand[i];
+        as[i] = ordered(&f, be, a.be == be ? a.p : scalar_tensor(&f, be, a, t, beside.p), t);
+    }
+    PyObject *y = pa_call(&f, state_of(be)->fn[fn], as[0], as[1]);
+    return pa_finish(&f, cx, be, unordered(&f, be, y, t), out);
+}
 
 #define EXTREME_SLOT(name)                                                                         \
     static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
                                   at_array *out)                                                   \
     {                                                                                              \
-        at_dtype t = wide_unsigned(be, x);                                                         \
         PyObject *args[] = {x.p, y.p};                                                             \
-        if (t == AT_NODTYPE) return plain_call(cx, be, FN_##name, args, 2, out);                   \
-        pa_frame f;                                                                                \
-        pa_open(&f);                                                                               \
-        PyObject *a = ordered(&f, be, x.p, t), *b = ordered(&f, be, y.p, t);                       \
-        PyObject *z = pa_call(&f, FN(be, name), a, b);                                             \
-        return pa_finish(&f, cx, be, unordered(&f, be, z, t), out);                                \
+        const at_array operand[] = {x, y}, beside = x.be == be ? x : y;                            \
+        at_dtype t = wide_unsigned(be, beside);                                                    \
+        if (t != AT_NODTYPE)                                                                       \
+            return wide_extreme(cx, be, FN_##name, operand, beside, t, out);                       \
+        if (x.be == be && y.be == be) return plain_call(cx, be, FN_##name, args, 2, out);          \
+        return with_scalars(cx, be, FN_##name, 2, operand, true, out);                             \
     }
 
 EXTREME_SLOT(maximum)
@@ -486,8 +528,7 @@ EXTREME_SLOT(minimum)
 static at_status torch_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
                              at_array y, at_array *out)
 {
-    PyObject *args[] = {condition.p, x.p, y.p};
-    return plain_call(cx, be, FN_where, args, 3, out);
+    return with_scalars(cx, be, FN_where, 3, (at_array[]){condition, x, y}, false, out);
 }
 
 /* --- reductions -------------------------------------------------------------------------------------------------- */
@@ -666,12 +707,12 @@ static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_arra
                                    at_array repeats, int axis, at_array *out)
 {
     torch_state *st = state_of(be);
+    at_dtype t = wide_unsigned(be, x);
     pa_frame f;
     pa_open(&f);
     PyObject *counts = repeats.be == be ? to_index(&f, repeats) : pa_number(&f, repeats);
     PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
     PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
-    at_dtype t = wide_unsigned(be, x);
     PyObject *rows = t == AT_NODTYPE ? source : cast(&f, be, source, AT_INT64);
     PyObject *y =
         pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
@@ -905,16 +946,15 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
                               at_array *out)
 {
     torch_state *st = state_of(be);
+    at_dtype t = wide_unsigned(be, x);
     pa_frame f;
     pa_open(&f);
     PyObject *size = pa_keep(&f, get(st, slot_ids.p, GET_shape));
     PyObject *shape = size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
-    at_dtype t = AT_OTHER;
-    if (torch_dtype(cx, x, &t) != AT_OK) f.failed = true;
-    PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
+    PyObject *rows = t == AT_NODTYPE ? x.p : cast(&f, be, x.p, AT_INT64);
     PyObject *y = pa_call(&f, st->fn[FN_gather], rows, CONSTANT(st, zero), index);
-    return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, y, t) : y, out);
+    return pa_finish(&f, cx, be, t == AT_NODTYPE ? y : cast(&f, be, y, t), out);
 }
 
 /* --- waking ------------------------------------------------------------------------------------------------------------------ */
@@ -1025,7 +1065,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 {
     at_backend made = {
         .name = "torch",
-        .traits = 0,
+        .traits = AT_TAKES_SCALARS,
         .retain = retain,
         .release = release,
         .dtype = torch_dtype,

@@ -1,0 +1,75 @@
+"""The functions as Python sees them: builtins with signatures and docstrings; accuses src/python/methods.c, tools/opgen."""
+
+import inspect
+import pathlib
+import pickle
+import pydoc
+
+import pytest
+
+import anytensor as at
+from anytensor import _core
+
+OPS = _core.ops
+SIGNATURES = {
+    "exp": "(x)", "log": "(x)", "sqrt": "(x)", "rsqrt": "(x)",
+    "maximum": "(x, y)", "minimum": "(x, y)", "where": "(condition, x, y)", "fill_nan": "(x, value=0.0)",
+    "clip": "(x, min=None, max=None)", "cumsum": "(x, axis=0)", "take": "(x, indices, axis=0)",
+    **{op: "(x, axes=None, *, keepdims=False)" for op in ("sum", "prod", "mean", "min", "max")},
+    "repeat": "(x, repeats, *, total_repeat_length=None, axis=None)",
+    "reshape": "(x, shape)", "concatenate": "(arrays, axis=0)", "astype": "(x, dtype)",
+    "full": "(shape, fill_value, *, dtype=None, like=None)",
+    "zeros": "(shape, *, dtype=None, like=None)", "ones": "(shape, *, dtype=None, like=None)",
+    "full_like": "(x, fill_value, dtype=None)", "zeros_like": "(x, dtype=None)", "ones_like": "(x, dtype=None)",
+    "arange": "(start, /, stop=None, step=1, *, dtype=None, like=None, device=None)",
+    **{f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
+       for op in ("sum", "min", "max", "mean", "variance", "normalize")},
+    "segment_softmax": "(logits, segment_ids, num_segments, sorted=False)",
+    "segment_count": "(segment_ids, num_segments, sorted=False)",
+    **{f"segment_{op}_or_constant": "(x, segment_ids, num_segments, constant=0.0, sorted=False)" for op in ("min", "max")},
+    "partition_ids": "(partitions, total_length)",
+    **{f"partition_{op}": "(x, partitions, total_length)" for op in ("sum", "min", "max")},
+    "partition_softmax": "(logits, partitions, total_length)",
+}  # fmt: skip
+
+
+def test_the_list_of_functions_is_that_of_the_surface():
+    assert set(OPS) == {*SIGNATURES, "shape"}
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_function_is_a_builtin_of_the_core(op):
+    function = getattr(at, op)
+    assert function is getattr(_core, op)
+    assert inspect.isbuiltin(function)
+    assert function.__name__ == op
+    assert function.__module__ == "anytensor._core"
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+@pytest.mark.parametrize("op", sorted(SIGNATURES))
+def test_a_signature_is_that_of_the_surface(op):
+    assert str(inspect.signature(getattr(at, op))) == SIGNATURES[op]
+
+
+def test_shape_has_a_signature():
+    assert list(inspect.signature(at.shape).parameters) == ["x"]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
+    doc = getattr(at, op).__doc__
+    assert len(doc.splitlines()) > 1 and "Shapes" in doc
+    assert op in pydoc.plain(pydoc.render_doc(getattr(at, op)))
+
+
+def test_all_names_of_the_package_are_there_and_no_others():
+    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded"}
+    assert all(hasattr(at, name) for name in at.__all__)
+    assert at.__version__ == _core.__version__
+
+
+def test_stubs_name_every_function():
+    text = pathlib.Path(at.__file__).with_name("_core.pyi").read_text()
+    for op in OPS:
+        assert f"def {op}(" in text
