@@ -76,12 +76,12 @@ endef
 build:
 	@mkdir -p build
 c-tests: $(VENV)/.dev | build
-	$(call ctest,$@)
+	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF)
 c-asan: $(VENV)/.dev | build
-	$(call ctest,$@,-DANYTENSOR_SANITIZE=ON)
+	$(call ctest,$@,-DANYTENSOR_SANITIZE=ON -DANYTENSOR_TESTS_VALGRIND=OFF)
 ifneq ($(shell command -v valgrind 2>/dev/null),)
 c-valgrind: $(VENV)/.dev | build
-	$(call ctest,$@,"-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes")
+	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF "-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes")
 else
 c-valgrind: | build
 	@echo "c-valgrind: valgrind is not installed, left out" | tee build/summary.$@

@@ -229,11 +229,9 @@ static bool scalar_fits(call *c, int i, at_dtype t)
 static bool settle_scalar(call *c, int i, at_dtype t, bool may_stay)
 {
     at_array *a = operand(c, i);
-    if (!scalar_fits(c, i, t))
-        return false;
+    if (!scalar_fits(c, i, t)) return false;
     const at_scalar *s = a->be == &at_weak ? a->p : NULL;
-    if (may_stay && s != NULL && s->range == AT_FITS_INT64)
-        return true;
+    if (may_stay && s != NULL && s->range == AT_FITS_INT64) return true;
     *a = scalar(c, *a, t);
     return !at_failed(c->f);
 }
@@ -301,27 +299,10 @@ static const at_backend *settle(call *c)
     return c->be;
 }
 
-const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const *operands)
-{
-    const at_backend *be = operands[0]->be;
-    if (!op->plain || be == NULL || (be->traits & AT_WEAK)) return NULL;
-    at_dtype first = AT_FLOAT32;
-    for (int i = 0; i < op->operands; i++) {
-        at_dtype t = first;
-        if (operands[i]->be != be) return NULL;
-        if (op->rule != ATI_FREE && (op->operands > 1 || op->rule != ATI_KEEP) &&
-            be->dtype(cx, *operands[i], &t) != AT_OK)
-            return NULL;
-        if (i > 0 && t != first) return NULL;
-        first = t;
-    }
-    return op->rule == ATI_KEEP || op->rule == ATI_FREE || ati_is_float(first) ? be : NULL;
-}
-
 const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operands)
 {
     if (at_failed(f)) return NULL;
-    const at_backend *be = ati_settled(f->cx, op, operands);
+    const at_backend *be = op->plain ? ati_settled(f->cx, op->rule, op->operands, operands) : NULL;
     if (be != NULL) return be;
     call c = {f, op, op->operands, operands, NULL, NULL, AT_NIL};
     return settle(&c);

@@ -31,9 +31,38 @@ typedef struct ati_op {
  * Conversions belong to f. Returns the backend, or NULL once the context has failed. */
 const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *operand);
 
-/* The common case, without a look at roles: arrays of one backend and one dtype, which the rule keeps. The
- * backend, or NULL where it is not that (then ati_promote() has something to do, or to say). */
-const at_backend *ati_settled(at_context *cx, const ati_op *op, at_array *const *operands);
+/* The common case of data operands: arrays of one backend and one dtype, which the rule keeps, or floats and
+ * scalars that the backend takes as they are. The backend, or NULL where it is not that; then ati_promote()
+ * has something to do, or to say. Inline, since an elementwise call takes no longer than this check. */
+static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int count,
+                                            at_array *const *operands)
+{
+    const at_backend *be = NULL;
+    at_dtype first = AT_NODTYPE;
+    bool keep = rule == ATI_KEEP || rule == ATI_FREE, weak = false;
+    for (int i = 0; i < count; i++) {
+        at_array a = *operands[i];
+        at_dtype t = first;
+        if (a.be == &at_weak) {
+            weak = true;
+            continue;
+        }
+        if (a.be == NULL || (be != NULL && a.be != be)) return NULL;
+        be = a.be;
+        if (rule != ATI_FREE && (count > 1 || !keep) && be->dtype(cx, a, &t) != AT_OK) return NULL;
+        if (first != AT_NODTYPE && t != first) return NULL;
+        first = t;
+    }
+    if (be == NULL || (be->traits & AT_WEAK)) return NULL;
+    if ((weak || !keep) && !(first >= AT_FLOAT16 && first <= AT_FLOAT64)) return NULL;
+    if (!weak) return be;
+    if (!(be->traits & AT_TAKES_SCALARS)) return NULL;
+    for (int i = 0; i < count; i++)
+        if (operands[i]->be == &at_weak &&
+            ((const at_scalar *)operands[i]->p)->range != AT_FITS_INT64)
+            return NULL;
+    return be;
+}
 
 /* ati_promote() for a list of data operands of one op argument, in place. */
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);

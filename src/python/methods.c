@@ -5,6 +5,7 @@
 #include "edge.h"
 #include "op_docs.h"
 
+#include "anytensor/native.h"
 #include "ops/table.h"
 
 #define VISIBLE_PYTHON(...) __VA_ARGS__
@@ -24,63 +25,67 @@
 #define SHORT_PRIMITIVE 1
 #define SHORT_COMPOSITE 0
 
-static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
+static inline bool short_operand(pa_state *st, PyObject *obj, at_scalar *place, at_array *out)
 {
     const at_backend *be = pa_backend_at_hand(st, obj);
     *out = (at_array){obj, be};
-    return be != NULL;
+    if (be != NULL) return true;
+    if (!PyFloat_CheckExact(obj)) return false;
+    *out = at_scalar_float(place, PyFloat_AS_DOUBLE(obj));
+    return true;
 }
 
-#define FAST_UNARY(op, level)                                                                      \
+#define FAST_UNARY(op, level, rule)                                                                \
     if (SHORT_##level && kwnames == NULL && nargs == 1) {                                          \
         at_array x, out, *const operand[] = {&x};                                                  \
         const at_backend *be;                                                                      \
         at_context_init(&e.cx, NULL);                                                              \
-        if (short_operand(pa_state_of(module), args[0], &x) &&                                     \
-            (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
+        if (short_operand(pa_state_of(module), args[0], &e.scalar[0], &x) &&                       \
+            (be = ati_settled(&e.cx, ATI_##rule, 1, operand)) != NULL) {                           \
             if (be->op(&e.cx, be, x, &out) == AT_OK) return out.p;                                 \
             PyErr_Clear();                                                                         \
         }                                                                                          \
     }
-#define FAST_BINARY(op, level)                                                                     \
+#define FAST_BINARY(op, level, rule)                                                               \
     if (SHORT_##level && kwnames == NULL && nargs == 2) {                                          \
         at_array x, y, out, *const operand[] = {&x, &y};                                           \
         const at_backend *be;                                                                      \
         pa_state *st = pa_state_of(module);                                                        \
         at_context_init(&e.cx, NULL);                                                              \
-        if (short_operand(st, args[0], &x) && short_operand(st, args[1], &y) &&                    \
-            (be = ati_settled(&e.cx, &ati_ops[ATI_OP_##op], operand)) != NULL) {                   \
+        if (short_operand(st, args[0], &e.scalar[0], &x) &&                                        \
+            short_operand(st, args[1], &e.scalar[1], &y) &&                                        \
+            (be = ati_settled(&e.cx, ATI_##rule, 2, operand)) != NULL) {                           \
             if (be->op(&e.cx, be, x, y, &out) == AT_OK) return out.p;                              \
             PyErr_Clear();                                                                         \
         }                                                                                          \
     }
-#define FAST_FILL(op, level)
-#define FAST_SELECT(op, level)
-#define FAST_CLAMP(op, level)
-#define FAST_REDUCE(op, level)
-#define FAST_SCAN(op, level)
-#define FAST_GATHER(op, level)
-#define FAST_REPEAT(op, level)
-#define FAST_REPEAT_EACH(op, level)
-#define FAST_CAST(op, level)
-#define FAST_RESHAPE(op, level)
-#define FAST_JOIN(op, level)
-#define FAST_FULL(op, level)
-#define FAST_ZEROS(op, level)
-#define FAST_FULL_LIKE(op, level)
-#define FAST_ZEROS_LIKE(op, level)
-#define FAST_ARANGE(op, level)
-#define FAST_SEGMENT(op, level)
-#define FAST_SEGMENT_LOGITS(op, level)
-#define FAST_SEGMENT_COUNT(op, level)
-#define FAST_SEGMENT_CONSTANT(op, level)
-#define FAST_PARTITION(op, level)
-#define FAST_PARTITION_LOGITS(op, level)
-#define FAST_PARTITION_IDS(op, level)
-#define FAST_SLOT(op, level)
-#define FAST_SLOT_IDS(op, level)
-#define FAST_SPREAD(op, level)
-#define FAST_HEAD(op, level)
+#define FAST_FILL(op, level, rule)
+#define FAST_SELECT(op, level, rule)
+#define FAST_CLAMP(op, level, rule)
+#define FAST_REDUCE(op, level, rule)
+#define FAST_SCAN(op, level, rule)
+#define FAST_GATHER(op, level, rule)
+#define FAST_REPEAT(op, level, rule)
+#define FAST_REPEAT_EACH(op, level, rule)
+#define FAST_CAST(op, level, rule)
+#define FAST_RESHAPE(op, level, rule)
+#define FAST_JOIN(op, level, rule)
+#define FAST_FULL(op, level, rule)
+#define FAST_ZEROS(op, level, rule)
+#define FAST_FULL_LIKE(op, level, rule)
+#define FAST_ZEROS_LIKE(op, level, rule)
+#define FAST_ARANGE(op, level, rule)
+#define FAST_SEGMENT(op, level, rule)
+#define FAST_SEGMENT_LOGITS(op, level, rule)
+#define FAST_SEGMENT_COUNT(op, level, rule)
+#define FAST_SEGMENT_CONSTANT(op, level, rule)
+#define FAST_PARTITION(op, level, rule)
+#define FAST_PARTITION_LOGITS(op, level, rule)
+#define FAST_PARTITION_IDS(op, level, rule)
+#define FAST_SLOT(op, level, rule)
+#define FAST_SLOT_IDS(op, level, rule)
+#define FAST_SPREAD(op, level, rule)
+#define FAST_HEAD(op, level, rule)
 
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach(                                                                               \
@@ -95,7 +100,7 @@ static inline bool short_operand(pa_state *st, PyObject *obj, at_array *out)
                                    PyObject *kwnames) {                                            \
             arguments_##op a;                                                                      \
             pa_edge e;                                                                             \
-            FAST_##kind(op, level);                                                                \
+            FAST_##kind(op, level, rule);                                                          \
             if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a)) return NULL;    \
             return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
         })

@@ -38,9 +38,21 @@ enum {
         FN_COUNT
 };
 
+/* A scalar as a 0-d array that a ufunc may read: helpers use the same few constants again and again. */
+typedef struct known_scalar {
+    double value;
+    int64_t integer;
+    at_dtype dtype;
+    PyObject *array; /* owned, never handed out */
+} known_scalar;
+
+#define KNOWN_SCALARS 16
+
 typedef struct numpy_state {
+    known_scalar known[KNOWN_SCALARS];
     PyObject *fn[FN_COUNT];
-    PyArray_Descr *bfloat16; /* ml_dtypes' type, once an array of it was seen; owned */
+    vectorcallfunc call[FN_COUNT]; /* how fn is called: the function behind PyObject_Vectorcall() */
+    PyArray_Descr *bfloat16;       /* ml_dtypes' type, once an array of it was seen; owned */
 } numpy_state;
 
 static PyObject *function(const at_backend *be, int fn)
@@ -49,6 +61,12 @@ static PyObject *function(const at_backend *be, int fn)
 }
 
 static PyArrayObject *array_of(at_array a) { return (PyArrayObject *)a.p; }
+
+static PyObject *call(const at_backend *be, int fn, PyObject *const *args, size_t nargs)
+{
+    const numpy_state *st = be->state;
+    return st->call[fn](st->fn[fn], args, nargs, NULL);
+}
 
 /* --- dtypes ----------------------------------------------------------------------------------------- */
 
@@ -468,15 +486,67 @@ static at_status numpy_peek(at_context *cx, at_array a, int64_t *sum, int64_t *l
     static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array *out) \
     {                                                                                              \
         PyObject *args[] = {x.p};                                                                  \
-        return result(cx, be, PyObject_Vectorcall(function(be, FN_##name), args, 1, NULL), out);   \
+        return result(cx, be, call(be, FN_##name, args, 1), out);                                  \
     }
+
+static known_scalar *place_of(numpy_state *st, const at_scalar *s, at_dtype dtype)
+{
+    uint64_t bits;
+    memcpy(&bits, &s->d, sizeof bits);
+    return &st->known[((bits >> 48) ^ (bits >> 32) ^ (bits >> 51) ^ dtype) % KNOWN_SCALARS];
+}
+
+/* A new reference to a 0-d array of the scalar; NULL with an exception. */
+static PyObject *scalar_array(at_context *cx, const at_backend *be, at_array scalar, at_dtype dtype)
+{
+    const at_scalar *s = scalar.p;
+    known_scalar *known = place_of(be->state, s, dtype);
+    bool same_value = memcmp(&known->value, &s->d, sizeof s->d) == 0 && known->integer == s->i;
+    if (known->array != NULL && known->dtype == dtype && same_value) return Py_NewRef(known->array);
+    at_array made = AT_NIL;
+    if (numpy_from_scalar(cx, be, scalar, dtype, AT_NIL, &made) != AT_OK) return NULL;
+    Py_XSETREF(known->array, Py_NewRef((PyObject *)made.p));
+    known->value = s->d;
+    known->integer = s->i;
+    known->dtype = dtype;
+    return made.p;
+}
+
+/* New references to up to three operands; scalars become arrays of the dtype of the array among the data. */
+static bool operands(at_context *cx, const at_backend *be, int count, const at_array *operand,
+                     PyObject **out)
+{
+    at_dtype t = AT_FLOAT64;
+    for (int i = 0; i < count; i++)
+        if (operand[i].be == be) numpy_dtype(cx, operand[i], &t);
+    for (int i = 0; i < count; i++) {
+        out[i] = operand[i].be == be ? Py_NewRef((PyObject *)operand[i].p)
+                                     : scalar_array(cx, be, operand[i], t);
+        if (out[i] != NULL) continue;
+        while (i > 0) Py_DECREF(out[--i]);
+        return false;
+    }
+    return true;
+}
+
+static at_status with_scalar(at_context *cx, const at_backend *be, int fn, at_array x, at_array y,
+                             at_array *out)
+{
+    PyObject *args[2];
+    if (!operands(cx, be, 2, (at_array[]){x, y}, args)) return pa_foreign(cx);
+    PyObject *z = call(be, fn, args, 2);
+    Py_DECREF(args[0]);
+    Py_DECREF(args[1]);
+    return result(cx, be, z, out);
+}
 
 #define BINARY_SLOT(name)                                                                          \
     static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
                                   at_array *out)                                                   \
     {                                                                                              \
         PyObject *args[] = {x.p, y.p};                                                             \
-        return result(cx, be, PyObject_Vectorcall(function(be, FN_##name), args, 2, NULL), out);   \
+        if (x.be != be || y.be != be) return with_scalar(cx, be, FN_##name, x, y, out);            \
+        return result(cx, be, call(be, FN_##name, args, 2), out);                                  \
     }
 
 UNARY_SLOT(exp)
@@ -503,7 +573,12 @@ static at_status numpy_stop_gradient(at_context *cx, const at_backend *be, at_ar
 static at_status numpy_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
                              at_array y, at_array *out)
 {
-    return result(cx, be, PyArray_Where(condition.p, x.p, y.p), out);
+    PyObject *args[2];
+    if (!operands(cx, be, 2, (at_array[]){x, y}, args)) return pa_foreign(cx);
+    PyObject *z = PyArray_Where(condition.p, args[0], args[1]);
+    Py_DECREF(args[0]);
+    Py_DECREF(args[1]);
+    return result(cx, be, z, out);
 }
 
 /* --- reductions ---------------------------------------------------------------------------------------- */
@@ -584,8 +659,7 @@ static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at
     double count = sums == 0 ? 1 : (double)all / (double)sums;
     PyObject *divisor = PyFloat_FromDouble(count > 0 ? count : Py_NAN);
     PyObject *args[] = {sum.p, divisor};
-    PyObject *mean =
-        divisor == NULL ? NULL : PyObject_Vectorcall(function(be, FN_div), args, 2, NULL);
+    PyObject *mean = divisor == NULL ? NULL : call(be, FN_div, args, 2);
     Py_XDECREF(divisor);
     Py_DECREF((PyObject *)sum.p);
     status = result(cx, be, mean, out);
@@ -781,6 +855,8 @@ static int resolve(numpy_state *st)
         if (found != NULL && dot != NULL) Py_SETREF(found, PyObject_GetAttrString(found, dot + 1));
         st->fn[i] = found;
         if (found == NULL) break;
+        st->call[i] = PyVectorcall_Function(found);
+        if (st->call[i] == NULL) st->call[i] = PyObject_Vectorcall;
     }
     Py_XDECREF(numpy);
     return PyErr_Occurred() ? -1 : 0;
@@ -796,7 +872,7 @@ int pa_numpy_make(at_backend *be)
     }
     *be = (at_backend){
         .name = "numpy",
-        .traits = AT_JOINS | AT_WIDE_SUMS,
+        .traits = AT_JOINS | AT_WIDE_SUMS | AT_TAKES_SCALARS,
         .state = st,
         .retain = retain,
         .release = release,
@@ -824,6 +900,7 @@ void pa_numpy_clear(at_backend *be)
     numpy_state *st = be->state;
     if (st == NULL) return;
     for (int i = 0; i < FN_COUNT; i++) Py_CLEAR(st->fn[i]);
+    for (int i = 0; i < KNOWN_SCALARS; i++) Py_CLEAR(st->known[i].array);
     Py_CLEAR(st->bfloat16);
     PyMem_Free(st);
     be->state = NULL;
