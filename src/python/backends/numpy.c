@@ -95,6 +95,17 @@ static at_dtype dtype_of_descr(PyArray_Descr *d)
     return AT_OTHER;
 }
 
+/* Looks for ml_dtypes' bfloat16 among the loaded modules. */
+static PyArray_Descr *find_bfloat16(numpy_state *st)
+{
+    PyObject *module = st->bfloat16 == NULL ? pa_loaded("ml_dtypes") : NULL;
+    PyObject *type = module == NULL ? NULL : PyObject_GetAttrString(module, "bfloat16");
+    if (type != NULL) PyArray_DescrConverter(type, &st->bfloat16);
+    Py_XDECREF(type);
+    PyErr_Clear();
+    return st->bfloat16;
+}
+
 /* A new reference, or NULL with an exception. */
 static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
 {
@@ -105,8 +116,9 @@ static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
         [AT_FLOAT16] = NPY_FLOAT16, [AT_FLOAT32] = NPY_FLOAT32, [AT_FLOAT64] = NPY_FLOAT64};
     if (t != AT_BFLOAT16) return PyArray_DescrFromType(type_of[t]);
     numpy_state *st = be->state;
-    if (st->bfloat16 == NULL) {
-        PyErr_SetString(PyExc_TypeError, "NumPy has no bfloat16 (ml_dtypes brings one)");
+    if (find_bfloat16(st) == NULL) {
+        PyErr_SetString(PyExc_TypeError,
+                        "NumPy has no bfloat16 of its own: import ml_dtypes, which brings one");
         return NULL;
     }
     Py_INCREF(st->bfloat16);

@@ -420,7 +420,7 @@ def test_functional_gradients(group):
 
 
 def test_compiled_functional_gradients_of_both_orders():
-    fns = [ALL[name] for name in sorted(FLAT | {"segment_normalize", "segment_sum", "segment_mean", "prod"})]
+    fns = [ALL[name] for name in ("segment_max", "segment_softmax", "segment_variance", "partition_softmax")]
     x = rows()
     cs = [cotangent(fn, x) for fn in fns]
     d = f64(9, 2, seed=5)

@@ -1,0 +1,393 @@
+"""Bad input and properties, at random but from fixed seeds.
+
+Run as a program it makes random calls of every function on one framework and prints what came of them; the test runs
+it in a process of its own, so that a crash is a failure. Accuses everything, src/python/args.c first.
+"""
+
+import collections
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import warnings
+
+import conftest
+import numpy as np
+
+import anytensor as at
+from anytensor import _core
+
+CALLS = 6000
+DTYPES = [t for t in conftest.DTYPES if t != "bfloat16"]
+ALLOWED = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError)
+OPS = _core.ops
+
+
+class Odd:
+    def __repr__(self):
+        return "Odd()"
+
+
+class Raising:
+    """Whatever it is asked, it fails with an exception that a caller may see."""
+
+    def __index__(self):
+        raise ValueError("asked for an index")
+
+    def __bool__(self):
+        raise ValueError("asked for a truth value")
+
+    def __getattr__(self, name):
+        raise ValueError("asked for " + name)
+
+
+class Fuzz:
+    """Random arguments: mostly right for their role, sometimes anything at all."""
+
+    def __init__(self, name, seed):
+        self.fw = conftest.framework(name)
+        self.random = random.Random(seed)
+        self.others = [conftest.framework(other) for other in conftest.FOUND if other != name]
+        self.bad = 0.0  # how likely an argument is anything
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def values(self, dtype, shape):
+        rng = np.random.default_rng(self.random.randrange(2**32))
+        if dtype == "bool":
+            return rng.integers(0, 2, shape).astype(bool)
+        if dtype.startswith("float"):
+            x = rng.normal(0, 3, shape)
+            if self.random.random() < 0.2:
+                x = np.where(rng.random(shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30], shape), x)
+            return x
+        info = np.iinfo(dtype)
+        if self.random.random() < 0.1:
+            return rng.choice(np.array([info.min, info.max, 0, 1], dtype), shape)
+        return rng.integers(0 if info.min == 0 else -5, 6, shape)
+
+    def array(self, dtype=None, shape=None, where=None):
+        dtype = dtype or self.pick(*DTYPES)
+        shape = self.shape() if shape is None else shape
+        with np.errstate(all="ignore"):
+            x = np.asarray(self.values(dtype, shape)).astype(dtype)
+        fw = where or (self.fw if self.random.random() < 0.85 else conftest.framework("numpy"))
+        x = fw.array(x, dtype)
+        if fw.name == "numpy" and self.random.random() < 0.2:
+            x = self.pick(lambda: x[::-1] if x.ndim else x, lambda: x.T, lambda: x[..., ::2] if x.ndim else x,
+                          lambda: x.astype(x.dtype.newbyteorder("S")))()  # fmt: skip
+            x.flags.writeable = self.random.random() < 0.5
+        return x
+
+    def shape(self):
+        return tuple(self.pick(0, 1, 2, 3, 5) for _ in range(self.pick(0, 1, 1, 2, 2, 3)))
+
+    def anything(self):
+        r = self.random
+        return self.pick(
+            None, True, False, 0, 1, -1, 2, 7, 2**31, 2**62, 2**63, -(2**63), 10**30, -(10**400), 1.5, -0.0, 1e300, math.nan,
+            math.inf, 1j, "", "float32", "int8", "x", b"x", [], [1, 2], (), (1, 2), (2, -1), [None], {}, {1}, object(), Odd(),
+            Raising(), len, int, float, np.float32, np.dtype("int16"), np.float16(1.5), np.int8(-3), np.uint64(2**63), np.bool_(True),
+            np.complex64(1j), np.str_("a"), np.datetime64(1, "s"), np.timedelta64(2, "s"), np.void(b"ab"), np.longdouble(2), range(3), slice(2),
+            np.zeros((), "complex64"), np.zeros(2, "datetime64[s]"), np.array(["a", "b"]), np.array([None, 1], object),
+            np.zeros(2, [("a", "i4")]), np.ma.masked_array([1.0, 2.0], [True, False]), memoryview(b"abc"), iter([1]), Ellipsis,
+            NotImplemented, [np.ones(2)], (np.ones(2), [1]), np.ones((1,) * 20), np.zeros((0, 3)),
+            self.fw.own_dtype("float32"), self.fw.own_dtype("int64"), *(self.array(where=other) for other in self.others), self.array(),
+            self.array(), self.array(shape=()),
+        ) if r.random() < 0.97 else [self.anything() for _ in range(r.randrange(3))]  # fmt: skip
+
+    def or_anything(self, value):
+        return self.anything() if self.random.random() < self.bad else value
+
+    def axis(self, x):
+        rank = len(x.shape)
+        return self.pick(0, -1, self.random.randrange(-rank, rank) if rank else 0)
+
+    def ids(self, length, n):
+        dtype = self.pick(*conftest.INTEGERS)
+        x = np.random.default_rng(self.random.randrange(2**32)).integers(-2 if dtype[0] == "i" else 0, n + 3, length)
+        return (self.fw if self.random.random() < 0.8 else conftest.framework("numpy")).array(x, dtype)
+
+    def size(self, n):
+        return self.pick(n, n, n, np.int64(n), float(n), self.fw.array(n, "int64"), np.array(n, "int32"))
+
+    def call(self, op):
+        """(positional, keyword) arguments of a function; every one of them may be anything."""
+        a, r = self.or_anything, self.random
+        x = self.array(where=self.fw)
+        if op in ("exp", "log", "sqrt", "rsqrt", "shape", "zeros_like", "ones_like"):
+            return [a(x)], {}
+        if op in ("maximum", "minimum"):
+            y = self.pick(2.0, 1, True, np.float32(2), self.array(shape=x.shape), self.array(shape=()), self.array(shape=x.shape[-1:]))
+            return [a(x), a(y)], {}
+        if op == "fill_nan":
+            return [a(x), a(self.pick(0.0, 1, self.array(shape=())))], {}
+        if op == "where":
+            return [a(self.array(self.pick("bool", *DTYPES), x.shape)), a(x), a(self.pick(2.0, self.array(shape=x.shape)))], {}
+        if op == "clip":
+            low, high = self.pick(None, 0, -1.5, self.array(shape=())), self.pick(None, 1, 2.5)
+            return [a(x), a(low)], {"max": a(high)}
+        if op in ("sum", "prod", "mean", "min", "max"):
+            rank = len(x.shape)
+            axes = self.pick(None, self.axis(x), tuple(r.sample(range(rank), r.randrange(rank + 1))), list(range(rank)))
+            return [a(x)], {"axes": a(axes), "keepdims": a(self.pick(True, False))}
+        if op == "cumsum":
+            return [a(x), a(self.axis(x))], {}
+        if op == "take":
+            x = self.array(where=self.fw, shape=self.pick((5,), (5, 5), (5, 5, 5)))
+            low = self.pick(-5, 0)
+            index = np.random.default_rng(r.randrange(2**32)).integers(low, 5, self.shape())
+            return [a(x), a(self.fw.array(index, self.pick("int64", "int32", "int8"))), a(self.pick(0, -1, None))], {}
+        if op == "repeat":
+            n = math.prod(x.shape)
+            counts = self.pick(2, 0, np.int64(3), self.fw.array(np.arange(n) % 3, "int64"), np.array(1))
+            return [a(x), a(counts)], self.pick({}, {"total_repeat_length": a(self.pick(0, 3, 7))})
+        if op == "reshape":
+            n = math.prod(x.shape)
+            return [a(x), a(self.pick(-1 if n else 0, (n,), [n, 1], (1, n, 1), (1, -1) if n else (0, 2)))], {}
+        if op == "concatenate":
+            parts = [self.array(shape=x.shape) for _ in range(r.randrange(3))]
+            return [a([a(x), *parts]), a(self.axis(x) if r.random() < 0.7 else None)], {}
+        if op == "astype":
+            return [a(x), a(self.dtype())], {}
+        if op in ("full", "zeros", "ones"):
+            fill = [a(self.pick(1, 2.5, True, self.array(shape=())))] if op == "full" else []
+            return [a(self.shape()), *fill], {"dtype": a(self.pick(None, self.dtype())), "like": a(x)}
+        if op == "full_like":
+            return [a(x), a(self.pick(1, 2.5, True, self.array(shape=())))], {}
+        if op == "arange":
+            return [a(self.pick(0, 5, -2, 2.5)), a(self.pick(None, 7, 3.5))], {"step": a(self.pick(1, 2, -1, 0.5)), "like": a(x)}
+        return self.segments(op, a)
+
+    def dtype(self):
+        name = self.pick(*DTYPES)
+        return self.pick(name, np.dtype(name), self.fw.own_dtype(name))
+
+    def segments(self, op, a):
+        length, n = self.pick(0, 1, 4, 9), self.pick(0, 1, 3, 5)
+        x = self.array(shape=self.pick((length,), (length, 2), (length, 0), (length, 2, 2)), where=self.pick(self.fw, None))
+        if op.startswith("partition"):
+            counts = np.diff([0, *sorted(self.random.randrange(length + 1) for _ in range(n)), length])
+            parts = self.fw.array(counts, self.pick(*conftest.INTEGERS))
+            return [*([] if op == "partition_ids" else [a(x)]), a(parts), a(self.size(length))], {}
+        first = [] if op == "segment_count" else [a(x)]
+        more = [a(self.pick(0, 1.5, math.nan, np.float32(2)))] if op.endswith("constant") else []
+        return [*first, a(self.ids(length, n)), a(self.size(n)), *more], {"sorted": a(False)}
+
+    def snapshot(self, value):
+        if isinstance(value, (list, tuple)):
+            return [self.snapshot(one) for one in value]
+        if type(value) is np.ndarray and value.dtype.kind in "biuf":
+            return value.tobytes(), value.shape, value.strides, str(value.dtype)
+        for fw in (self.fw, *self.others):
+            if fw.is_array(value):
+                return fw.numpy(value).tobytes(), tuple(value.shape), fw.dtype(value)
+        return None
+
+    def ours(self, args, kwargs):
+        """Frameworks whose array may come back: those of the operands, NumPy where there are none."""
+        found = set()
+
+        def visit(value):
+            if isinstance(value, (list, tuple)):
+                for one in value:
+                    visit(one)
+            else:
+                found.update(fw.name for fw in (self.fw, *self.others) if fw.is_array(value))
+
+        visit([*args, *kwargs.values()])
+        found.discard("numpy")
+        return found
+
+
+def is_result(fuzz, op, got, args, kwargs):
+    if op == "shape":
+        return type(got) is tuple and all(type(size) is int for size in got)
+    frameworks = fuzz.ours(args, kwargs)
+    if not frameworks or isinstance(got, np.ndarray):
+        return isinstance(got, np.ndarray)
+    return any(conftest.framework(name).is_array(got) for name in frameworks)
+
+
+def main(name, seed, calls):
+    fuzz = Fuzz(name, seed)
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    counts = collections.Counter()
+    per_op = collections.Counter()
+    errors = (*ALLOWED, *(error for other in conftest.FOUND for error in conftest.framework(other).errors))
+    for k in range(calls):
+        op = OPS[k % len(OPS)]
+        fuzz.bad = fuzz.pick(0.0, 0.0, 0.0, 0.15, 0.5, 1.0)
+        args, kwargs = fuzz.call(op)
+        if fuzz.random.random() < 0.05:
+            args, kwargs = [*args, fuzz.anything()], {**kwargs, fuzz.pick("x", "axis", "nonsense", "dtype"): fuzz.anything()}
+        if fuzz.random.random() < 0.03:
+            args = args[:-1]
+        text = f"call {k}: {op}({args!r}, {kwargs!r})"
+        print(text[:2000].replace("\n", " "), file=sys.stderr, flush=True)  # the last line names a crash
+        before = fuzz.snapshot([args, list(kwargs.values())])
+        try:
+            got = getattr(at, op)(*args, **kwargs)
+        except errors as error:
+            assert type(error) is not SystemError, text
+            counts[type(error).__name__] += 1
+        else:
+            assert is_result(fuzz, op, got, args, kwargs), f"{text} gave {type(got)}"
+            counts["valid"] += 1
+            per_op[op] += 1
+        assert fuzz.snapshot([args, list(kwargs.values())]) == before, f"{text} changed an operand"
+    assert set(per_op) == set(OPS), set(OPS) - set(per_op)
+    print(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    sys.exit()
+
+import pytest  # noqa: E402
+
+hypothesis = pytest.importorskip("hypothesis")
+from hypothesis import given, settings  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+
+@pytest.mark.parametrize("name", conftest.FOUND)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_calls_give_a_result_or_a_documented_exception(name, seed, record_property):
+    package = str(pathlib.Path(at.__file__).resolve().parent.parent)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-X", "faulthandler", __file__, name, str(seed), str(CALLS)], text=True,
+                          capture_output=True, env=env)  # fmt: skip
+    assert done.returncode == 0, f"exit status {done.returncode}\n" + "\n".join(done.stderr.splitlines()[-40:])
+    counts = json.loads(done.stdout.splitlines()[-1])
+    print(f"{name}, seed {seed}: {sum(counts.values())} calls, {counts}")
+    record_property("counts", counts)
+    assert sum(counts.values()) >= 2000
+    assert counts["valid"] > sum(counts.values()) / 2
+    assert "TypeError" in counts and "ValueError" in counts
+
+
+# --- properties -------------------------------------------------------------------------------------------
+
+FEW = settings(max_examples=60, deadline=None, database=None, derandomize=True,
+               suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])  # fmt: skip
+REDUCTIONS = ("segment_sum", "segment_min", "segment_max", "segment_mean", "segment_variance")
+PER_ROW = ("segment_softmax", "segment_normalize")
+
+
+@st.composite
+def segmented(draw, dtype="float64", low=-2, high=2):
+    """(values of some rank, ids with some out of range, number of segments)"""
+    n = draw(st.integers(0, 6))
+    ids = draw(st.lists(st.integers(-2, n + 2), max_size=30))
+    tail = draw(st.sampled_from([(), (1,), (3,), (2, 2), (0,)]))
+    seed = draw(st.integers(0, 2**32 - 1))
+    return np.random.default_rng(seed).normal(size=(len(ids), *tail)).astype(dtype), np.array(ids, np.int64), n
+
+
+def arrays(fw, x, ids):
+    return fw.array(x, x.dtype.name), fw.array(ids, "int64")
+
+
+@FEW
+@given(segmented())
+def test_softmax_sums_to_one_over_each_occupied_segment(fw, case):
+    x, ids, n = case
+    soft = at.segment_softmax(*arrays(fw, x, ids), n)
+    total = fw.numpy(at.segment_sum(soft, fw.array(ids, "int64"), n))
+    occupied = np.array([bool((ids == s).any()) for s in range(n)], bool)
+    assert np.allclose(total[occupied], 1.0)
+    assert (total[~occupied] == 0.0).all()
+    assert (fw.numpy(soft)[(ids < 0) | (ids >= n)] == 0.0).all()
+    assert (fw.numpy(soft) >= 0.0).all()
+
+
+@FEW
+@given(segmented(), st.randoms(use_true_random=False))
+def test_permuting_rows_together_with_ids_changes_nothing(fw, case, shuffle):
+    x, ids, n = case
+    order = list(range(len(ids)))
+    shuffle.shuffle(order)
+    for op in REDUCTIONS:
+        f = getattr(at, op)
+        one = fw.numpy(f(*arrays(fw, x, ids), n))
+        other = fw.numpy(f(*arrays(fw, x[order], ids[order]), n))
+        assert np.allclose(one, other, equal_nan=True), op
+    for op in PER_ROW:
+        f = getattr(at, op)
+        one = fw.numpy(f(*arrays(fw, x, ids), n))[order]
+        assert np.allclose(one, fw.numpy(f(*arrays(fw, x[order], ids[order]), n)), equal_nan=True), op
+    count = fw.numpy(at.segment_count(fw.array(ids, "int64"), n))
+    assert np.array_equal(count, fw.numpy(at.segment_count(fw.array(ids[order], "int64"), n)))
+
+
+@FEW
+@given(segmented())
+def test_segment_sum_is_a_one_hot_matmul(fw, case):
+    x, ids, n = case
+    hot = (ids[None, :] == np.arange(n)[:, None]).astype(x.dtype)
+    want = np.tensordot(hot, x, 1)
+    assert np.allclose(fw.numpy(at.segment_sum(*arrays(fw, x, ids), n)), want)
+    assert np.array_equal(fw.numpy(at.segment_count(fw.array(ids, "int64"), n)), hot.sum(1))
+
+
+@FEW
+@given(segmented())
+def test_sorted_and_unsorted_agree(fw, case):
+    x, ids, n = case
+    ids = np.sort(ids)
+    for op in (*REDUCTIONS, *PER_ROW):
+        f = getattr(at, op)
+        one, other = (fw.numpy(f(*arrays(fw, x, ids), n, flag)) for flag in (False, True))
+        assert np.allclose(one, other, equal_nan=True), op
+    for op in ("segment_min_or_constant", "segment_max_or_constant"):
+        f = getattr(at, op)
+        one, other = (fw.numpy(f(*arrays(fw, x, ids), n, -7.0, flag)) for flag in (False, True))
+        assert np.array_equal(one, other), op
+
+
+@FEW
+@given(st.lists(st.integers(0, 5), max_size=8), st.sampled_from([(), (3,)]), st.integers(0, 2**32 - 1))
+def test_partition_functions_are_segment_functions_on_expanded_ids(fw, counts, tail, seed):
+    total = sum(counts)
+    x = np.random.default_rng(seed).normal(size=(total, *tail)).astype("float32")
+    parts = fw.array(np.array(counts, np.int32), "int32")
+    ids = np.repeat(np.arange(len(counts)), counts)
+    got = at.partition_ids(parts, total)
+    assert fw.numpy(got).tolist() == ids.tolist()
+    for op in ("sum", "min", "max", "softmax"):
+        one = getattr(at, f"partition_{op}")(fw.array(x, "float32"), parts, total)
+        other = getattr(at, f"segment_{op}")(fw.array(x, "float32"), got, len(counts))
+        assert np.array_equal(fw.numpy(one), fw.numpy(other)), op
+
+
+@FEW
+@given(segmented(dtype="float32"))
+def test_all_dropped_ids_are_one_dropped_id(fw, case):
+    """Which id out of range a row has, and what the row holds, makes no difference."""
+    x, ids, n = case
+    out = (ids < 0) | (ids >= n)
+    wild, other = x.copy(), np.where(out, n + 100, ids)
+    wild[out] = np.nan
+    for op in REDUCTIONS:
+        f = getattr(at, op)
+        assert np.array_equal(fw.numpy(f(*arrays(fw, x, ids), n)), fw.numpy(f(*arrays(fw, wild, other), n))), op
+    for op in PER_ROW:
+        f = getattr(at, op)
+        one, two = fw.numpy(f(*arrays(fw, x, ids), n)), fw.numpy(f(*arrays(fw, wild, other), n))
+        assert np.array_equal(one[~out], two[~out]) and (two[out] == 0.0).all(), op
+
+
+@FEW
+@given(st.lists(st.integers(0, 4), max_size=8), st.integers(0, 20))
+def test_repeat_to_a_total_is_repeat_cut_or_filled(fw, counts, total):
+    x = np.arange(len(counts), dtype="float32")
+    got = fw.numpy(at.repeat(fw.array(x, "float32"), fw.array(np.array(counts, np.int64), "int64"), total_repeat_length=total))
+    plain = np.repeat(x, counts)[:total]
+    want = np.concatenate([plain, np.full(total - len(plain), x[-1] if len(x) else 0, "float32")]) if len(x) else plain
+    assert np.array_equal(got, want)
