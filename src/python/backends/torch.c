@@ -3,188 +3,30 @@
  * Whatever torch is doing with the tensors it was given (autograd, fake tensors, functorch, tracing), these
  * calls go through its dispatcher, so they are seen. Scatters are scatter_add and scatter_reduce, never
  * index_add. Values are read in one place only, peek(), and only from plain eager tensors on the CPU. */
-#include "edge.h"
+#include "torch_state.h"
 
 #include "core/dtype.h"
 
-/* torch's functions, each resolved once when the adapter wakes: X(name, where it lives under torch). */
-#define FUNCTIONS(X)                                                                               \
-    X(exp, "exp")                                                                                  \
-    X(log, "log")                                                                                  \
-    X(sqrt, "sqrt")                                                                                \
-    X(rsqrt, "rsqrt")                                                                              \
-    X(is_nan, "isnan")                                                                             \
-    X(is_finite, "isfinite")                                                                       \
-    X(stop_gradient, "Tensor.detach")                                                              \
-    X(add, "add")                                                                                  \
-    X(sub, "sub")                                                                                  \
-    X(mul, "mul")                                                                                  \
-    X(div, "true_divide")                                                                          \
-    X(equal, "eq")                                                                                 \
-    X(maximum, "maximum")                                                                          \
-    X(minimum, "minimum")                                                                          \
-    X(where, "where")                                                                              \
-    X(sum, "sum")                                                                                  \
-    X(prod, "prod")                                                                                \
-    X(mean, "mean")                                                                                \
-    X(min, "amin")                                                                                 \
-    X(max, "amax")                                                                                 \
-    X(cumsum, "cumsum")                                                                            \
-    X(reshape, "reshape")                                                                          \
-    X(cat, "cat")                                                                                  \
-    X(arange, "arange")                                                                            \
-    X(clamp, "clamp")                                                                              \
-    X(remainder, "remainder")                                                                      \
-    X(lt, "lt")                                                                                    \
-    X(gather, "gather")                                                                            \
-    X(narrow, "narrow")                                                                            \
-    X(scatter_add, "scatter_add")                                                                  \
-    X(scatter_reduce, "scatter_reduce")                                                            \
-    X(bitwise_xor, "bitwise_xor")                                                                  \
-    X(ones_like, "ones_like")                                                                      \
-    X(repeat_interleave, "repeat_interleave")                                                      \
-    X(from_numpy, "from_numpy")                                                                    \
-    X(to, "Tensor.to")                                                                             \
-    X(view, "Tensor.view")                                                                         \
-    X(expand, "Tensor.expand")                                                                     \
-    X(clone, "Tensor.clone")                                                                       \
-    X(squeeze, "Tensor.squeeze")                                                                   \
-    X(new_full, "Tensor.new_full")                                                                 \
-    X(new_zeros, "Tensor.new_zeros")                                                               \
-    X(item, "Tensor.item")                                                                         \
-    X(default_dtype, "get_default_dtype")                                                          \
-    X(grad_enabled, "is_grad_enabled")                                                             \
-    X(tracing_state, "_C._get_tracing_state")                                                      \
-    X(dispatch_modes, "_C._len_torch_dispatch_stack")                                              \
-    X(function_modes, "_C._len_torch_function_stack")                                              \
-    X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
-    X(forward_ad, "autograd.forward_ad")                                                           \
-    X(Tensor, "Tensor")                                                                            \
-    X(Parameter, "nn.Parameter")                                                                   \
-    X(SymInt, "SymInt")                                                                            \
-    X(SymFloat, "SymFloat")                                                                        \
-    X(SymBool, "SymBool")
-
-/* Attributes that are read through their C getters: X(name). */
-#define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim)
-
-enum {
-#define X(name, path) FN_##name,
-    FUNCTIONS(X)
-#undef X
-        FN_COUNT
-};
-
-enum {
-#define X(name) GET_##name,
-    GETTERS(X)
-#undef X
-        GET_COUNT
-};
-
-/* Constants of calls: X(name, how it is made). */
-#define CONSTANTS(X)                                                                               \
-    X(named_dtype, Py_BuildValue("(s)", "dtype"))                                                  \
-    X(named_dtype_device, Py_BuildValue("(ss)", "dtype", "device"))                                \
-    X(named_dim_keepdim, Py_BuildValue("(ss)", "dim", "keepdim"))                                  \
-    X(named_device, Py_BuildValue("(s)", "device"))                                                \
-    X(named_dim, Py_BuildValue("(s)", "dim"))                                                      \
-    X(scalar_shape, PyTuple_New(0))                                                                \
-    X(flat_shape, Py_BuildValue("(i)", -1))                                                        \
-    X(zero, PyLong_FromLong(0))                                                                    \
-    X(one, PyLong_FromLong(1))                                                                     \
-    X(minus_one, PyLong_FromLong(-1))                                                              \
-    X(amin, PyUnicode_InternFromString("amin"))                                                    \
-    X(amax, PyUnicode_InternFromString("amax"))                                                    \
-    X(current_level, PyUnicode_InternFromString("_current_level"))
-
-enum {
-#define X(name, made) CONSTANT_##name,
-    CONSTANTS(X)
-#undef X
-        CONSTANT_COUNT
-};
-
-typedef struct torch_state {
-    PyObject *fn[FN_COUNT];
-    PyObject *getter[GET_COUNT]; /* getset descriptors of the base class */
-    PyObject *attribute[GET_COUNT];
-    PyObject *dtype[AT_OTHER]; /* by at_dtype; NULL where this torch has none */
-    PyObject *constant[CONSTANT_COUNT];
-    const at_backend *symbol;
-} torch_state;
-
-static torch_state *state_of(const at_backend *be) { return be->state; }
-
-#define FN(be, name) (state_of(be)->fn[FN_##name])
-#define CONSTANT(st, name) ((st)->constant[CONSTANT_##name])
-
 /* --- attributes ------------------------------------------------------------------------------------------ */
-
-/* New reference. The base class's getter is called directly for the two classes that do not override it. */
-static PyObject *get(const torch_state *st, PyObject *x, int which)
-{
-    if (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
-        Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) {
-        PyGetSetDef *def = ((PyGetSetDescrObject *)st->getter[which])->d_getset;
-        return def->get(x, def->closure);
-    }
-    return PyObject_GetAttr(x, st->attribute[which]);
-}
-
-static bool get_flag(const torch_state *st, PyObject *x, int which)
-{
-    PyObject *flag = get(st, x, which);
-    bool truth = flag == Py_True;
-    Py_XDECREF(flag);
-    PyErr_Clear();
-    return truth;
-}
 
 static void retain(void *p) { Py_INCREF((PyObject *)p); }
 
 static void release(void *p) { Py_DECREF((PyObject *)p); }
 
-static at_dtype find_dtype(const torch_state *st, PyObject *obj)
-{
-    if (obj == st->dtype[AT_FLOAT32]) return AT_FLOAT32;
-    if (obj == st->dtype[AT_INT64]) return AT_INT64;
-    for (int t = AT_BOOL; t < AT_OTHER; t++)
-        if (obj == st->dtype[t]) return (at_dtype)t;
-    return AT_OTHER;
-}
-
 static at_status torch_dtype(at_context *cx, at_array a, at_dtype *out)
 {
     const torch_state *st = state_of(a.be);
-    PyObject *dtype = get(st, a.p, GET_dtype);
+    PyObject *dtype = pt_get(st, a.p, GET_dtype);
     if (dtype == NULL) return pa_foreign(cx);
-    *out = find_dtype(st, dtype);
+    *out = pt_find_dtype(st, dtype);
     Py_DECREF(dtype);
     return AT_OK;
-}
-
-at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj)
-{
-    const torch_state *st = state_of(be);
-    if (st == NULL) {
-        /* a dtype of a torch that no tensor has woken yet: its text names it */
-        if (strcmp(Py_TYPE(obj)->tp_name, "torch.dtype") != 0) return AT_NODTYPE;
-        PyObject *text = PyObject_Str(obj);
-        const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
-        const char *dot = name == NULL ? NULL : strchr(name, '.');
-        at_dtype t = dot == NULL ? AT_NODTYPE : at_dtype_named(dot + 1);
-        Py_XDECREF(text);
-        return t;
-    }
-    at_dtype t = find_dtype(st, obj);
-    return t == AT_OTHER ? AT_NODTYPE : t;
 }
 
 static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
 {
     const torch_state *st = state_of(a.be);
-    PyObject *size = get(st, a.p, GET_shape);
+    PyObject *size = pt_get(st, a.p, GET_shape);
     if (size == NULL) return pa_foreign(cx);
     at_status status = pa_read_shape(cx, st->symbol, size, out);
     Py_DECREF(size);
@@ -194,9 +36,10 @@ static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
 static at_dtype torch_default_dtype(const at_backend *be, char kind)
 {
     if (kind == 'i') return AT_INT64;
-    if (PyErr_Occurred()) return AT_FLOAT32; /* a formula goes on after a failure; the exception must stay */
+    if (PyErr_Occurred())
+        return AT_FLOAT32; /* a formula goes on after a failure; the exception must stay */
     PyObject *dtype = PyObject_CallNoArgs(FN(be, default_dtype));
-    at_dtype t = dtype == NULL ? AT_FLOAT32 : find_dtype(state_of(be), dtype);
+    at_dtype t = dtype == NULL ? AT_FLOAT32 : pt_find_dtype(state_of(be), dtype);
     Py_XDECREF(dtype);
     PyErr_Clear();
     return t;
@@ -205,7 +48,7 @@ static at_dtype torch_default_dtype(const at_backend *be, char kind)
 /* Rank of a tensor; -1 fails the frame. */
 static int rank(pa_frame *f, const at_backend *be, PyObject *x)
 {
-    PyObject *ndim = f->failed ? NULL : pa_keep(f, get(state_of(be), x, GET_ndim));
+    PyObject *ndim = f->failed ? NULL : pa_keep(f, pt_get(state_of(be), x, GET_ndim));
     return ndim == NULL ? -1 : (int)PyLong_AsLong(ndim);
 }
 
@@ -219,51 +62,6 @@ static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
     return dtype;
 }
 
-/* --- modes ------------------------------------------------------------------------------------------------- */
-
-static bool answers_nothing(PyObject *question)
-{
-    PyObject *answer = PyObject_CallNoArgs(question);
-    bool nothing =
-        answer == Py_None || (answer != NULL && PyLong_Check(answer) && PyLong_AsLong(answer) == 0);
-    Py_XDECREF(answer);
-    PyErr_Clear();
-    return nothing;
-}
-
-/* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
-static bool is_plain(const torch_state *st, PyObject *x)
-{
-    return (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
-            Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) &&
-           get_flag(st, x, GET_is_cpu) && answers_nothing(st->fn[FN_dispatch_modes]) &&
-           answers_nothing(st->fn[FN_function_modes]) &&
-           answers_nothing(st->fn[FN_tracing_state]) && answers_nothing(st->fn[FN_functorch]);
-}
-
-static bool forward_ad_active(const torch_state *st)
-{
-    PyObject *level = PyObject_GetAttr(st->fn[FN_forward_ad], CONSTANT(st, current_level));
-    bool active = level == NULL || PyLong_AsLong(level) >= 0;
-    Py_XDECREF(level);
-    PyErr_Clear();
-    return active;
-}
-
-static bool torch_tracked(at_context *cx, at_array a)
-{
-    (void)cx;
-    const torch_state *st = state_of(a.be);
-    if (get_flag(st, a.p, GET_requires_grad)) {
-        PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
-        bool on = enabled == Py_True;
-        Py_XDECREF(enabled);
-        if (on) return true;
-    }
-    return forward_ad_active(st) || !answers_nothing(st->fn[FN_functorch]);
-}
-
-/* A whole Python float as an integer; what is beyond int64 is its end. */
 static int64_t clamped(PyObject *number)
 {
     double d = PyFloat_AsDouble(number);
@@ -274,7 +72,7 @@ static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *l
 {
     const torch_state *st = state_of(a.be);
     *known = false;
-    if (!is_plain(st, a.p)) return AT_OK;
+    if (!pt_is_plain(st, a.p)) return AT_OK;
     pa_frame f;
     pa_open(&f);
     /* added as floats: exact up to 2**53, and no sum of lengths wraps to a small one */
@@ -283,7 +81,7 @@ static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *l
     PyObject *total = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_sum], wide));
     *sum = total == NULL ? 0 : clamped(total);
     *least = 0;
-    PyObject *size = f.failed ? NULL : pa_keep(&f, get(st, a.p, GET_shape));
+    PyObject *size = f.failed ? NULL : pa_keep(&f, pt_get(st, a.p, GET_shape));
     if (size != NULL &&
         (PyTuple_GET_SIZE(size) == 0 || PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0)) {
         PyObject *low = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_min], wide));
@@ -311,8 +109,8 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
         host = pa_keep(&f, PyObject_CallMethod(host, "view", "s", "int16"));
     PyObject *x = pa_call(&f, st->fn[FN_from_numpy], host);
     if (t == AT_BFLOAT16) x = pa_call(&f, st->fn[FN_view], x, st->dtype[AT_BFLOAT16]);
-    if (x != NULL && !at_is_nil(like) && !get_flag(st, like.p, GET_is_cpu)) {
-        PyObject *device = pa_keep(&f, get(st, like.p, GET_device));
+    if (x != NULL && !at_is_nil(like) && !pt_flag(st, like.p, GET_is_cpu)) {
+        PyObject *device = pa_keep(&f, pt_get(st, like.p, GET_device));
         x = pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_device), x, device);
     }
     return pa_finish(&f, cx, be, x, out);
@@ -355,7 +153,7 @@ static at_status torch_from_scalar(at_context *cx, const at_backend *be, at_arra
 static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
 {
     torch_state *st = state_of(a.be);
-    if (!answers_nothing(st->fn[FN_tracing_state])) {
+    if (!pt_answers_nothing(st->fn[FN_tracing_state])) {
         *out = (at_dim){0, {Py_NewRef(a.p), st->symbol}};
         return AT_OK;
     }
@@ -391,7 +189,7 @@ static bool is_wide_unsigned(at_dtype t)
 static at_dtype wide_unsigned(const at_backend *be, at_array x)
 {
     const torch_state *st = state_of(be);
-    PyObject *dtype = get(st, x.p, GET_dtype);
+    PyObject *dtype = pt_get(st, x.p, GET_dtype);
     at_dtype t = AT_NODTYPE;
     for (at_dtype one = AT_UINT16; dtype != NULL && one <= AT_UINT64; one++)
         if (dtype == st->dtype[one]) t = one;
@@ -457,18 +255,16 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
     at_dtype t = AT_OTHER;
     at_array beside = AT_NIL;
     for (int i = 0; i < count; i++)
-        if (operand[i].be == be)
-            beside = operand[i];
-    if (as_tensors && torch_dtype(cx, beside, &t) != AT_OK)
-        return cx->status;
+        if (operand[i].be == be) beside = operand[i];
+    if (as_tensors && torch_dtype(cx, beside, &t) != AT_OK) return cx->status;
     for (int i = 0; i < count; i++) {
         at_array a = operand[i];
-        args[i + 1] = a.be == be    ? a.p
+        args[i + 1] = a.be == be   ? a.p
                       : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
                                    : pa_number(&f, a);
     }
-    return pa_finish(&f, cx, be, pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL),
-                     out);
+    return pa_finish(&f, cx, be,
+                     pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
 }
 
 #define BINARY_SLOT(name, as_tensors)                                                              \
@@ -476,8 +272,7 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
                                   at_array *out)                                                   \
     {                                                                                              \
         PyObject *args[] = {x.p, y.p};                                                             \
-        if (x.be == be && y.be == be)                                                              \
-            return plain_call(cx, be, FN_##name, args, 2, out);                                    \
+        if (x.be == be && y.be == be) return plain_call(cx, be, FN_##name, args, 2, out);          \
         return with_scalars(cx, be, FN_##name, 2, (at_array[]){x, y}, as_tensors, out);            \
     }
 
@@ -516,8 +311,7 @@ static at_status wide_extreme(at_context *cx, const at_backend *be, int fn, cons
         PyObject *args[] = {x.p, y.p};                                                             \
         const at_array operand[] = {x, y}, beside = x.be == be ? x : y;                            \
         at_dtype t = wide_unsigned(be, beside);                                                    \
-        if (t != AT_NODTYPE)                                                                       \
-            return wide_extreme(cx, be, FN_##name, operand, beside, t, out);                       \
+        if (t != AT_NODTYPE) return wide_extreme(cx, be, FN_##name, operand, beside, t, out);      \
         if (x.be == be && y.be == be) return plain_call(cx, be, FN_##name, args, 2, out);          \
         return with_scalars(cx, be, FN_##name, 2, operand, true, out);                             \
     }
@@ -649,7 +443,7 @@ static at_status torch_cumsum(at_context *cx, const at_backend *be, at_array x, 
 static PyObject *to_index(pa_frame *f, at_array ids)
 {
     torch_state *st = state_of(ids.be);
-    PyObject *dtype = pa_keep(f, get(st, ids.p, GET_dtype));
+    PyObject *dtype = pa_keep(f, pt_get(st, ids.p, GET_dtype));
     if (dtype == st->dtype[AT_INT64]) return ids.p;
     PyObject *wide = cast(f, ids.be, ids.p, AT_INT64);
     if (dtype != st->dtype[AT_UINT64]) return wide;
@@ -792,7 +586,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
 /* A bound as a number or symbol, or the tensor itself where reading it would end its trace. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
-    if (value.be == be && !answers_nothing(FN(be, tracing_state))) return value.p;
+    if (value.be == be && !pt_answers_nothing(FN(be, tracing_state))) return value.p;
     return value.be == be ? pa_call(f, FN(be, item), value.p) : pa_number(f, value);
 }
 
@@ -819,7 +613,7 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *from = bound(&f, be, start), *by = pa_step(&f, bound(&f, be, step));
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
-    if (where == NULL && !at_is_nil(like)) where = pa_keep(&f, get(st, like.p, GET_device));
+    if (where == NULL && !at_is_nil(like)) where = pa_keep(&f, pt_get(st, like.p, GET_device));
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
                                 by, dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
     return pa_finish(&f, cx, be, y, out);
@@ -850,7 +644,7 @@ static at_status torch_slot_kept(at_context *cx, const at_backend *be, at_array 
 /* (slots, *x.shape[1:]) */
 static PyObject *rows_shape(pa_frame *f, const at_backend *be, PyObject *x, PyObject *slots)
 {
-    PyObject *size = f->failed ? NULL : pa_keep(f, get(state_of(be), x, GET_shape));
+    PyObject *size = f->failed ? NULL : pa_keep(f, pt_get(state_of(be), x, GET_shape));
     PyObject *tuple = size == NULL ? NULL : pa_keep(f, PyTuple_New(PyTuple_GET_SIZE(size)));
     for (Py_ssize_t k = 0; tuple != NULL && k < PyTuple_GET_SIZE(size); k++)
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(k == 0 ? slots : PyTuple_GET_ITEM(size, k)));
@@ -892,7 +686,7 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
     at_dtype t = AT_OTHER;
     if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
-    PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
+    PyObject *shape = f.failed ? NULL : pa_keep(&f, pt_get(st, x.p, GET_shape));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *zeros =
         pa_call(&f, st->fn[FN_new_zeros], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)));
@@ -920,7 +714,7 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     bool wide = is_wide_unsigned(t);
     PyObject *rows = wide ? ordered(&f, be, x.p, t) : x.p;
-    PyObject *shape = f.failed ? NULL : pa_keep(&f, get(st, x.p, GET_shape));
+    PyObject *shape = f.failed ? NULL : pa_keep(&f, pt_get(st, x.p, GET_shape));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
     PyObject *rest =
@@ -949,7 +743,7 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
     at_dtype t = wide_unsigned(be, x);
     pa_frame f;
     pa_open(&f);
-    PyObject *size = pa_keep(&f, get(st, slot_ids.p, GET_shape));
+    PyObject *size = pa_keep(&f, pt_get(st, slot_ids.p, GET_shape));
     PyObject *shape = size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *rows = t == AT_NODTYPE ? x.p : cast(&f, be, x.p, AT_INT64);
@@ -958,108 +752,6 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
 }
 
 /* --- waking ------------------------------------------------------------------------------------------------------------------ */
-
-/* torch.a.b.c; new reference. */
-static PyObject *resolve(PyObject *module, const char *path)
-{
-    PyObject *found = Py_NewRef(module);
-    while (found != NULL && *path != '\0') {
-        size_t length = strcspn(path, ".");
-        PyObject *name = PyUnicode_FromStringAndSize(path, (Py_ssize_t)length);
-        PyObject *next = name == NULL ? NULL : PyObject_GetAttr(found, name);
-        Py_XDECREF(name);
-        Py_SETREF(found, next);
-        path += length + (path[length] == '.');
-    }
-    return found;
-}
-
-static int resolve_functions(torch_state *st, PyObject *torch)
-{
-    static const char *const path[] = {
-#define X(name, where) where,
-        FUNCTIONS(X)
-#undef X
-    };
-    for (int i = 0; i < FN_COUNT; i++)
-        if ((st->fn[i] = resolve(torch, path[i])) == NULL) return -1;
-    return 0;
-}
-
-static int resolve_getters(torch_state *st)
-{
-    static const char *const name[] = {
-#define X(name) #name,
-        GETTERS(X)
-#undef X
-    };
-    for (int i = 0; i < GET_COUNT; i++) {
-        st->attribute[i] = PyUnicode_InternFromString(name[i]);
-        st->getter[i] = PyObject_GetAttrString(st->fn[FN_Tensor], name[i]);
-        if (st->attribute[i] == NULL || st->getter[i] == NULL) return -1;
-        if (Py_TYPE(st->getter[i]) != &PyGetSetDescr_Type) {
-            PyErr_Format(PyExc_RuntimeError, "torch.Tensor.%s is not what it was", name[i]);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static void resolve_dtypes(torch_state *st, PyObject *torch)
-{
-    for (int t = AT_BOOL; t < AT_OTHER; t++) {
-        st->dtype[t] = PyObject_GetAttrString(torch, at_dtype_name((at_dtype)t));
-        PyErr_Clear(); /* older ones lack the wide unsigned types */
-    }
-}
-
-static int make_constants(torch_state *st)
-{
-#define X(name, made) st->constant[CONSTANT_##name] = made;
-    CONSTANTS(X)
-#undef X
-    return PyErr_Occurred() ? -1 : 0;
-}
-
-static void clear(at_backend *be)
-{
-    torch_state *st = be->state;
-    if (st == NULL) return;
-    be->state = NULL;
-    for (int i = 0; i < FN_COUNT; i++) Py_CLEAR(st->fn[i]);
-    for (int i = 0; i < GET_COUNT; i++) {
-        Py_CLEAR(st->getter[i]);
-        Py_CLEAR(st->attribute[i]);
-    }
-    for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
-    for (int i = 0; i < CONSTANT_COUNT; i++) Py_CLEAR(st->constant[i]);
-    PyMem_Free(st);
-}
-
-static int visit_all(at_backend *be, visitproc visit, void *arg)
-{
-    torch_state *st = be->state;
-    for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
-    for (int i = 0; st != NULL && i < GET_COUNT; i++) Py_VISIT(st->getter[i]);
-    return 0;
-}
-
-/* What could not be found, said with the version of torch that lacks it. */
-static int complain(PyObject *torch)
-{
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *version = PyObject_GetAttrString(torch, "__version__");
-    PyErr_Clear();
-    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?",
-                 error);
-    Py_XDECREF(version);
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-    return -1;
-}
 
 static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 {
@@ -1074,7 +766,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
         .adopt = torch_adopt,
         .from_scalar = torch_from_scalar,
         .to_size = torch_to_size,
-        .tracked = torch_tracked,
+        .tracked = pt_tracked,
         .peek = torch_peek,
 #define ATI_SLOT_PRIMITIVE(name) .name = torch_##name,
 #define ATI_SLOT_COMPOSITE(name)
@@ -1082,52 +774,22 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
     };
-    torch_state *st = PyMem_Calloc(1, sizeof *st);
-    if (st == NULL) {
-        PyErr_NoMemory();
-        return -1;
+    torch_state *st = pt_state_new(torch, &pst->symbol);
+    if (st == NULL) return -1;
+    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
+        pt_state_free(st);
+        return 0;
     }
     made.state = st;
-    st->symbol = &pst->symbol;
-    resolve_dtypes(st, torch);
-    if (resolve_functions(st, torch) < 0 || resolve_getters(st) < 0 || make_constants(st) < 0) {
-        clear(&made);
-        return complain(torch);
-    }
-    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
-        clear(&made);
-        return 0;
-    }
     *be = made;
     return 0;
-}
-
-/* Whether a type derives from a class of the module; a half imported module has no such class yet. */
-static int derives(PyObject *module, const char *name, PyTypeObject *type)
-{
-    PyObject *base = PyObject_GetAttrString(module, name);
-    if (base == NULL) {
-        PyErr_Clear();
-        return 0;
-    }
-    int yes = PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
-    Py_DECREF(base);
-    return yes;
-}
-
-static int owns(PyObject *module, PyTypeObject *type)
-{
-    if (derives(module, "Tensor", type)) return 1;
-    bool symbol = derives(module, "SymInt", type) || derives(module, "SymFloat", type) ||
-                  derives(module, "SymBool", type);
-    return symbol ? 2 : 0;
 }
 
 const pa_framework pa_torch = {
     .module = "torch",
     .offset = offsetof(pa_state, torch),
     .wake = wake,
-    .owns = owns,
-    .visit = visit_all,
-    .clear = clear,
+    .owns = pt_owns,
+    .visit = pt_visit,
+    .clear = pt_clear,
 };

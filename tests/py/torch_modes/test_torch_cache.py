@@ -82,7 +82,7 @@ def run(folders, cache):
     )
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert len(answers) == len(folders), done.stderr[-3000:]
-    for folder, answer in zip(folders, answers):
+    for folder, answer in zip(folders, answers, strict=True):
         assert answer["file"].startswith(str(folder))
     return answers
 

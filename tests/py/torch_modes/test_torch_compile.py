@@ -106,7 +106,7 @@ def test_numpy_beside_tensors():
         return at.segment_sum(x, torch.as_tensor(ids), 4), at.maximum(x, ids[:1].astype("float32"))
 
     got = torch.compile(run, fullgraph=True, backend="aot_eager")(given["x"], ids)
-    for g, w in zip(got, run(given["x"], ids)):
+    for g, w in zip(got, run(given["x"], ids), strict=True):
         assert torch.equal(g, w)
 
 
@@ -134,7 +134,7 @@ def test_a_module_with_the_main_job_trains_like_the_eager_one(cxx):
         y = run(nodes, senders, receivers)
         (y * torch.arange(12.0).reshape(6, 2)).sum().backward()
         results.append((y.detach(), *[p.grad.clone() for p in model.parameters()]))
-    for want, got in zip(*results):
+    for want, got in zip(*results, strict=True):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
 
 

@@ -8,7 +8,7 @@ from torch_calls import CALLS, FEW, arguments, check, eager, program, tensor_nam
 
 import anytensor as at
 
-# torch.export itself cannot swap the axes of a dynamic shape by reshape: tests/xfail/torch.txt
+# torch.export cannot reshape a dynamic (n, 3) to (3, n): tests/xfail/torch.txt
 SWAP = "layout-14"
 
 
@@ -26,7 +26,7 @@ def export(calls, strict):
     edges, nodes = torch.export.Dim("edges", min=5), torch.export.Dim("nodes", min=3)
     sizes = tuple(
         None if x.ndim == 0 or name == "places" else {0: nodes if name in ("nodes", "counts") else edges}
-        for name, x in zip(names, tensors)
+        for name, x in zip(names, tensors, strict=True)
     )
     return torch.export.export(Program(calls), tuple(tensors), dynamic_shapes=(sizes,), strict=strict)
 
@@ -41,6 +41,17 @@ def test_export(family, strict):
     module = exported.module()
     for size in ((7, 4), (11, 6), (29, 9)):
         check(calls, module(*arguments(calls, *size)[2]), eager(calls, *size), where=f" of {size[0]} rows")
+
+
+def test_what_stands_aside_fails_in_torch_alone():
+    """When torch has learned it, this fails: then the line in tests/xfail/torch.txt can go."""
+
+    class Swap(torch.nn.Module):
+        def forward(self, x):
+            return torch.reshape(x, (x.shape[1], x.shape[0]))
+
+    with pytest.raises(Exception, match="Constraints violated"):
+        torch.export.export(Swap(), (torch.rand(7, 3),), dynamic_shapes=({0: torch.export.Dim("n", min=5)},))
 
 
 @pytest.mark.parametrize("strict", [True, False], ids=["strict", "loose"])

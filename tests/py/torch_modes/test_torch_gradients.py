@@ -162,10 +162,10 @@ def test_second_derivative_agrees_with_finite_differences(name):
     d = [f64(9, 2, seed=20 + k) - 0.4 for k in range(len(xs))]
 
     def along(*ys):  # a directional derivative, as a function of the point
-        return sum((g * e).sum() for g, e in zip(slope(fn, ys, c)[1], d))
+        return sum((g * e).sum() for g, e in zip(slope(fn, ys, c)[1], d, strict=True))
 
     ys, grads = slope(fn, xs, c, create_graph=True)
-    total = sum((g * e).sum() for g, e in zip(grads, d))
+    total = sum((g * e).sum() for g, e in zip(grads, d, strict=True))
     if not total.requires_grad:  # a linear function: there is no second derivative to take
         second = [torch.zeros(9, 2, dtype=torch.float64)] * len(xs)
     else:
@@ -400,12 +400,12 @@ def test_compiled_gradients(group):
     flat = [x for each in xs for x in each]
 
     def run(xs):
-        return [fn(*each) for fn, each in zip(fns, xs)]
+        return [fn(*each) for fn, each in zip(fns, xs, strict=True)]
 
-    cs = [cotangent(fn, *each).detach() for fn, each in zip(fns, xs)]
+    cs = [cotangent(fn, *each).detach() for fn, each in zip(fns, xs, strict=True)]
     want = torch.autograd.grad(run(xs), flat, cs)
     got = torch.autograd.grad(torch.compile(run, fullgraph=True, backend="aot_eager")(xs), flat, cs)
-    for g, w in zip(got, want):
+    for g, w in zip(got, want, strict=True):
         close(g, w, 1e-12)
 
 
@@ -415,7 +415,7 @@ def test_functional_gradients(group):
         xs = operands(fn) if group != "segment" else (poisoned(),)
         c = cotangent(fn, *xs).detach()
         got = torch.func.grad(lambda *xs: (fn(*xs) * c).sum(), tuple(range(len(xs))))(*xs)  # noqa: B023
-        for g, w in zip(got, slope(fn, xs, c)[1]):
+        for g, w in zip(got, slope(fn, xs, c)[1], strict=True):
             close(g, w, 1e-12)
 
 
@@ -428,15 +428,18 @@ def test_compiled_functional_gradients_of_both_orders():
     def first(fn, c):
         return torch.func.grad(lambda x: (fn(x) * c).sum())
 
+    def second(fn, c):
+        return torch.func.grad(lambda x: (first(fn, c)(x) * d).sum())
+
     def run(x):
-        grads = [first(fn, c)(x) for fn, c in zip(fns, cs)]
-        twice = [torch.func.grad(lambda x: (first(fn, c)(x) * d).sum())(x) for fn, c in zip(fns, cs)]  # noqa: B023
+        grads = [first(fn, c)(x) for fn, c in zip(fns, cs, strict=True)]
+        twice = [second(fn, c)(x) for fn, c in zip(fns, cs, strict=True)]
         return grads, twice
 
     want = run(x)
     got = torch.compile(run, fullgraph=True, backend="aot_eager")(x)
-    for gs, ws in zip(got, want):
-        for g, w in zip(gs, ws):
+    for gs, ws in zip(got, want, strict=True):
+        for g, w in zip(gs, ws, strict=True):
             close(g, w, 1e-12)
 
 

@@ -19,13 +19,13 @@ def shifted(calls, count=3):
     """The tensors of the calls, count times, rows moved around; runs stay sorted."""
     names, (_, _, tensors) = tensor_names(calls), arguments(calls)
     return [
-        [x.roll(k, 0) if x.ndim > 0 and name != "runs" else x for name, x in zip(names, tensors)]
+        [x.roll(k, 0) if x.ndim > 0 and name != "runs" else x for name, x in zip(names, tensors, strict=True)]
         for k in range(count)
     ]
 
 
 def stacked(each):
-    return [torch.stack(results) for results in zip(*each)]
+    return [torch.stack(results) for results in zip(*each, strict=True)]
 
 
 @FAMILIES
@@ -43,8 +43,8 @@ def test_vmap_over_floats_beside_shared_ids(family):
     calls = CALLS[family]
     run, (n, total, first) = program(calls), arguments(calls)
     batched = [x.is_floating_point() for x in first]
-    each = [[x if b else y for x, y, b in zip(xs, first, batched)] for xs in shifted(calls)]
-    given = [x if b else y for x, y, b in zip(stacked(each), first, batched)]
+    each = [[x if b else y for x, y, b in zip(xs, first, batched, strict=True)] for xs in shifted(calls)]
+    given = [x if b else y for x, y, b in zip(stacked(each), first, batched, strict=True)]
     mapped = torch.func.vmap(
         lambda *tensors: tuple(run(n, total, *tensors)), in_dims=tuple(0 if b else None for b in batched)
     )
@@ -70,22 +70,26 @@ def test_dual_numbers(family):
         for x in tensors
     ]
     with forward_ad.dual_level():
-        duals = [x if d is None else forward_ad.make_dual(x, d) for x, d in zip(tensors, moves)]
+        duals = [x if d is None else forward_ad.make_dual(x, d) for x, d in zip(tensors, moves, strict=True)]
         got = [forward_ad.unpack_dual(y) for y in run(n, total, *duals)]
     check(calls, [y.primal for y in got], run(n, total, *tensors))
     step = 1e-6
     ends = [
-        run(n, total, *[x if d is None else x + sign * step * d for x, d in zip(tensors, moves)])
+        run(n, total, *[x if d is None else x + sign * step * d for x, d in zip(tensors, moves, strict=True)])
         for sign in (1, -1)
     ]
-    for call, y, high, low in zip(calls, got, *ends):
+    for call, y, high, low in zip(calls, got, *ends, strict=True):
         if not y.primal.is_floating_point():
             continue
         want = (high - low) / (2 * step)
         tangent = torch.zeros_like(want) if y.tangent is None else y.tangent
         some = torch.isfinite(y.primal)
         torch.testing.assert_close(
-            tangent[some], want[some], rtol=1e-5, atol=1e-5, msg=lambda text, call=call: f"{call.name}: {text}"
+            tangent[some],
+            want[some],
+            rtol=1e-5,
+            atol=1e-5,
+            msg=lambda text, call=call: f"{call.name}: {text}",
         )
 
 
@@ -99,7 +103,7 @@ def test_jvp_and_vjp_agree(family):
 
     def values(*some):
         given = list(tensors)
-        for k, x in zip(floats, some):
+        for k, x in zip(floats, some, strict=True):
             given[k] = x
         results = [y.double() for y in run(n, total, *given) if y.is_floating_point()]
         return tuple(torch.where(torch.isfinite(y), y, 0.0) for y in results)
@@ -110,8 +114,8 @@ def test_jvp_and_vjp_agree(family):
     ys, forward = torch.func.jvp(values, points, moves)
     cotangents = tuple(torch.rand(y.shape, dtype=y.dtype, generator=generator) for y in ys)
     back = torch.func.vjp(values, *points)[1](cotangents)
-    left = sum((c * t).sum() for c, t in zip(cotangents, forward))
-    right = sum((g * d).sum() for g, d in zip(back, moves))
+    left = sum((c * t).sum() for c, t in zip(cotangents, forward, strict=True))
+    right = sum((g * d).sum() for g, d in zip(back, moves, strict=True))
     torch.testing.assert_close(left, right, rtol=1e-6, atol=1e-6)
 
 
@@ -127,7 +131,7 @@ def test_jacobians_agree_in_all_ways(name):
     for jacobian in (torch.func.jacrev(fn), torch.func.jacfwd(fn)):
         torch.testing.assert_close(jacobian(x), want, rtol=1e-12, atol=1e-12)
     per_sample = torch.func.vmap(torch.func.grad(lambda x: fn(x).square().sum()))(torch.stack([x, x * 2]))
-    for row, point in zip(per_sample, (x, x * 2)):
+    for row, point in zip(per_sample, (x, x * 2), strict=True):
         torch.testing.assert_close(row, torch.func.grad(lambda x: fn(x).square().sum())(point))
 
 
@@ -143,7 +147,11 @@ def test_inference_mode_and_no_grad(family):
     with torch.no_grad():
         got = run(n, total, *[x.clone().requires_grad_(x.is_floating_point()) for x in tensors])
     check(calls, got, want)
-    kept = [call.name for call, y in zip(calls, got) if y.requires_grad and not y._is_view() and not y.is_leaf]
+    kept = [
+        call.name
+        for call, y in zip(calls, got, strict=True)
+        if y.requires_grad and not y._is_view() and not y.is_leaf
+    ]
     assert kept == []
 
 
@@ -173,7 +181,7 @@ def test_a_subclass_stays_itself(family):
     Tagged.seen = 0
     got = run(n, total, *[x.as_subclass(Tagged) for x in tensors])
     assert Tagged.seen > 0
-    lost = [call.name for call, y in zip(calls, got) if type(y) is not Tagged]
+    lost = [call.name for call, y in zip(calls, got, strict=True) if type(y) is not Tagged]
     assert not set(lost) - MADE_BY_ARANGE
     check(calls, [y.as_subclass(torch.Tensor) for y in got], eager(calls))
 
@@ -235,7 +243,7 @@ def test_deterministic_algorithms(family):
     finally:
         torch.use_deterministic_algorithms(False)
     check(calls, got[0], want)
-    for first, second in zip(*got):
+    for first, second in zip(*got, strict=True):
         assert torch.equal(first.nan_to_num(), second.nan_to_num())
 
 

@@ -248,7 +248,7 @@ def program(calls):
     names = tensor_names(calls)
 
     def run(n, total, *tensors):
-        given = dict(zip(names, tensors))
+        given = dict(zip(names, tensors, strict=True))
         given["n"] = at.shape(given["nodes"])[0] if n is None else n
         given["total"] = at.shape(given["x"])[0] if total is None else total
         return [call.fn(*[given[name] for name in call.takes]) for call in calls]
@@ -270,7 +270,7 @@ def eager(calls, edges=7, nodes=4):
 def check(calls, got, want, rtol=1e-6, where="", values=True):
     """Each result against its eager one: type of elements, shape, device, values."""
     assert len(got) == len(want) == len(calls)
-    for call, g, w in zip(calls, got, want):
+    for call, g, w in zip(calls, got, want, strict=True):
         label = f"{call.name}{where}"
         assert isinstance(g, torch.Tensor), label
         assert (g.dtype, tuple(g.shape)) == (w.dtype, tuple(w.shape)), label

@@ -1,0 +1,228 @@
+/* Finding what the torch adapter needs, and asking torch what it is doing.
+ *
+ * A name that this torch lacks is a loud failure at the first tensor, with torch's version, not a NULL call later. */
+#include "torch_state.h"
+
+bool pt_flag(const torch_state *st, PyObject *x, int which)
+{
+    PyObject *flag = pt_get(st, x, which);
+    bool truth = flag == Py_True;
+    Py_XDECREF(flag);
+    PyErr_Clear();
+    return truth;
+}
+
+at_dtype pt_find_dtype(const torch_state *st, PyObject *obj)
+{
+    if (obj == st->dtype[AT_FLOAT32]) return AT_FLOAT32;
+    if (obj == st->dtype[AT_INT64]) return AT_INT64;
+    for (int t = AT_BOOL; t < AT_OTHER; t++)
+        if (obj == st->dtype[t]) return (at_dtype)t;
+    return AT_OTHER;
+}
+
+at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj)
+{
+    const torch_state *st = state_of(be);
+    if (st == NULL) {
+        /* a dtype of a torch that no tensor has woken yet: its text names it */
+        if (strcmp(Py_TYPE(obj)->tp_name, "torch.dtype") != 0) return AT_NODTYPE;
+        PyObject *text = PyObject_Str(obj);
+        const char *name = text == NULL ? NULL : PyUnicode_AsUTF8(text);
+        const char *dot = name == NULL ? NULL : strchr(name, '.');
+        at_dtype t = dot == NULL ? AT_NODTYPE : at_dtype_named(dot + 1);
+        Py_XDECREF(text);
+        return t;
+    }
+    at_dtype t = pt_find_dtype(st, obj);
+    return t == AT_OTHER ? AT_NODTYPE : t;
+}
+
+/* --- modes --- */
+
+bool pt_answers_nothing(PyObject *question)
+{
+    PyObject *answer = PyObject_CallNoArgs(question);
+    bool nothing =
+        answer == Py_None || (answer != NULL && PyLong_Check(answer) && PyLong_AsLong(answer) == 0);
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    return nothing;
+}
+
+/* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
+bool pt_is_plain(const torch_state *st, PyObject *x)
+{
+    return (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
+            Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) &&
+           pt_flag(st, x, GET_is_cpu) && pt_answers_nothing(st->fn[FN_dispatch_modes]) &&
+           pt_answers_nothing(st->fn[FN_function_modes]) &&
+           pt_answers_nothing(st->fn[FN_tracing_state]) && pt_answers_nothing(st->fn[FN_functorch]);
+}
+
+static bool forward_ad_active(const torch_state *st)
+{
+    PyObject *level = PyObject_GetAttr(st->fn[FN_forward_ad], CONSTANT(st, current_level));
+    bool active = level == NULL || PyLong_AsLong(level) >= 0;
+    Py_XDECREF(level);
+    PyErr_Clear();
+    return active;
+}
+
+bool pt_tracked(at_context *cx, at_array a)
+{
+    (void)cx;
+    const torch_state *st = state_of(a.be);
+    if (pt_flag(st, a.p, GET_requires_grad)) {
+        PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
+        bool on = enabled == Py_True;
+        Py_XDECREF(enabled);
+        if (on) return true;
+    }
+    return forward_ad_active(st) || !pt_answers_nothing(st->fn[FN_functorch]);
+}
+
+/* A whole Python float as an integer; what is beyond int64 is its end. */
+/* --- waking --- */
+
+/* torch.a.b.c; new reference. */
+static PyObject *resolve(PyObject *module, const char *path)
+{
+    PyObject *found = Py_NewRef(module);
+    while (found != NULL && *path != '\0') {
+        size_t length = strcspn(path, ".");
+        PyObject *name = PyUnicode_FromStringAndSize(path, (Py_ssize_t)length);
+        PyObject *next = name == NULL ? NULL : PyObject_GetAttr(found, name);
+        Py_XDECREF(name);
+        Py_SETREF(found, next);
+        path += length + (path[length] == '.');
+    }
+    return found;
+}
+
+static int resolve_functions(torch_state *st, PyObject *torch)
+{
+    static const char *const path[] = {
+#define X(name, where) where,
+        FUNCTIONS(X)
+#undef X
+    };
+    for (int i = 0; i < FN_COUNT; i++)
+        if ((st->fn[i] = resolve(torch, path[i])) == NULL) return -1;
+    return 0;
+}
+
+static int resolve_getters(torch_state *st)
+{
+    static const char *const name[] = {
+#define X(name) #name,
+        GETTERS(X)
+#undef X
+    };
+    for (int i = 0; i < GET_COUNT; i++) {
+        st->attribute[i] = PyUnicode_InternFromString(name[i]);
+        st->getter[i] = PyObject_GetAttrString(st->fn[FN_Tensor], name[i]);
+        if (st->attribute[i] == NULL || st->getter[i] == NULL) return -1;
+        if (Py_TYPE(st->getter[i]) != &PyGetSetDescr_Type) {
+            PyErr_Format(PyExc_RuntimeError, "torch.Tensor.%s is not what it was", name[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void resolve_dtypes(torch_state *st, PyObject *torch)
+{
+    for (int t = AT_BOOL; t < AT_OTHER; t++) {
+        st->dtype[t] = PyObject_GetAttrString(torch, at_dtype_name((at_dtype)t));
+        PyErr_Clear(); /* older ones lack the wide unsigned types */
+    }
+}
+
+static int make_constants(torch_state *st)
+{
+#define X(name, made) st->constant[CONSTANT_##name] = made;
+    CONSTANTS(X)
+#undef X
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+void pt_state_free(torch_state *st)
+{
+    for (int i = 0; i < FN_COUNT; i++) Py_CLEAR(st->fn[i]);
+    for (int i = 0; i < GET_COUNT; i++) {
+        Py_CLEAR(st->getter[i]);
+        Py_CLEAR(st->attribute[i]);
+    }
+    for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
+    for (int i = 0; i < CONSTANT_COUNT; i++) Py_CLEAR(st->constant[i]);
+    PyMem_Free(st);
+}
+
+void pt_clear(at_backend *be)
+{
+    torch_state *st = be->state;
+    be->state = NULL;
+    if (st != NULL) pt_state_free(st);
+}
+
+int pt_visit(at_backend *be, visitproc visit, void *arg)
+{
+    torch_state *st = be->state;
+    for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
+    for (int i = 0; st != NULL && i < GET_COUNT; i++) Py_VISIT(st->getter[i]);
+    return 0;
+}
+
+/* What could not be found, said with the version of torch that lacks it. */
+static void complain(PyObject *torch)
+{
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *version = PyObject_GetAttrString(torch, "__version__");
+    PyErr_Clear();
+    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?",
+                 error);
+    Py_XDECREF(version);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+}
+
+torch_state *pt_state_new(PyObject *torch, const at_backend *symbol)
+{
+    torch_state *st = PyMem_Calloc(1, sizeof *st);
+    if (st == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    st->symbol = symbol;
+    resolve_dtypes(st, torch);
+    if (resolve_functions(st, torch) == 0 && resolve_getters(st) == 0 && make_constants(st) == 0)
+        return st;
+    pt_state_free(st);
+    complain(torch);
+    return NULL;
+}
+
+/* Whether a type derives from a class of the module; a half imported module has no such class yet. */
+static int derives(PyObject *module, const char *name, PyTypeObject *type)
+{
+    PyObject *base = PyObject_GetAttrString(module, name);
+    if (base == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int yes = PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
+    Py_DECREF(base);
+    return yes;
+}
+
+int pt_owns(PyObject *module, PyTypeObject *type)
+{
+    if (derives(module, "Tensor", type)) return 1;
+    bool symbol = derives(module, "SymInt", type) || derives(module, "SymFloat", type) ||
+                  derives(module, "SymBool", type);
+    return symbol ? 2 : 0;
+}

@@ -1,0 +1,156 @@
+/* What the torch adapter holds: torch's own functions, getters, dtypes and constants, each found once.
+ *
+ * pt_ is shared between the files of this adapter. */
+#ifndef PT_TORCH_STATE_H
+#define PT_TORCH_STATE_H
+
+#include "edge.h"
+
+/* torch's functions, each resolved once when the adapter wakes: X(name, where it lives under torch). */
+#define FUNCTIONS(X)                                                                               \
+    X(exp, "exp")                                                                                  \
+    X(log, "log")                                                                                  \
+    X(sqrt, "sqrt")                                                                                \
+    X(rsqrt, "rsqrt")                                                                              \
+    X(is_nan, "isnan")                                                                             \
+    X(is_finite, "isfinite")                                                                       \
+    X(stop_gradient, "Tensor.detach")                                                              \
+    X(add, "add")                                                                                  \
+    X(sub, "sub")                                                                                  \
+    X(mul, "mul")                                                                                  \
+    X(div, "true_divide")                                                                          \
+    X(equal, "eq")                                                                                 \
+    X(maximum, "maximum")                                                                          \
+    X(minimum, "minimum")                                                                          \
+    X(where, "where")                                                                              \
+    X(sum, "sum")                                                                                  \
+    X(prod, "prod")                                                                                \
+    X(mean, "mean")                                                                                \
+    X(min, "amin")                                                                                 \
+    X(max, "amax")                                                                                 \
+    X(cumsum, "cumsum")                                                                            \
+    X(reshape, "reshape")                                                                          \
+    X(cat, "cat")                                                                                  \
+    X(arange, "arange")                                                                            \
+    X(clamp, "clamp")                                                                              \
+    X(remainder, "remainder")                                                                      \
+    X(lt, "lt")                                                                                    \
+    X(gather, "gather")                                                                            \
+    X(narrow, "narrow")                                                                            \
+    X(scatter_add, "scatter_add")                                                                  \
+    X(scatter_reduce, "scatter_reduce")                                                            \
+    X(bitwise_xor, "bitwise_xor")                                                                  \
+    X(ones_like, "ones_like")                                                                      \
+    X(repeat_interleave, "repeat_interleave")                                                      \
+    X(from_numpy, "from_numpy")                                                                    \
+    X(to, "Tensor.to")                                                                             \
+    X(view, "Tensor.view")                                                                         \
+    X(expand, "Tensor.expand")                                                                     \
+    X(clone, "Tensor.clone")                                                                       \
+    X(squeeze, "Tensor.squeeze")                                                                   \
+    X(new_full, "Tensor.new_full")                                                                 \
+    X(new_zeros, "Tensor.new_zeros")                                                               \
+    X(item, "Tensor.item")                                                                         \
+    X(default_dtype, "get_default_dtype")                                                          \
+    X(grad_enabled, "is_grad_enabled")                                                             \
+    X(tracing_state, "_C._get_tracing_state")                                                      \
+    X(dispatch_modes, "_C._len_torch_dispatch_stack")                                              \
+    X(function_modes, "_C._len_torch_function_stack")                                              \
+    X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
+    X(forward_ad, "autograd.forward_ad")                                                           \
+    X(Tensor, "Tensor")                                                                            \
+    X(Parameter, "nn.Parameter")                                                                   \
+    X(SymInt, "SymInt")                                                                            \
+    X(SymFloat, "SymFloat")                                                                        \
+    X(SymBool, "SymBool")
+
+/* Attributes that are read through their C getters: X(name). */
+#define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim)
+
+enum {
+#define X(name, path) FN_##name,
+    FUNCTIONS(X)
+#undef X
+        FN_COUNT
+};
+
+enum {
+#define X(name) GET_##name,
+    GETTERS(X)
+#undef X
+        GET_COUNT
+};
+
+/* Constants of calls: X(name, how it is made). */
+#define CONSTANTS(X)                                                                               \
+    X(named_dtype, Py_BuildValue("(s)", "dtype"))                                                  \
+    X(named_dtype_device, Py_BuildValue("(ss)", "dtype", "device"))                                \
+    X(named_dim_keepdim, Py_BuildValue("(ss)", "dim", "keepdim"))                                  \
+    X(named_device, Py_BuildValue("(s)", "device"))                                                \
+    X(named_dim, Py_BuildValue("(s)", "dim"))                                                      \
+    X(scalar_shape, PyTuple_New(0))                                                                \
+    X(flat_shape, Py_BuildValue("(i)", -1))                                                        \
+    X(zero, PyLong_FromLong(0))                                                                    \
+    X(one, PyLong_FromLong(1))                                                                     \
+    X(minus_one, PyLong_FromLong(-1))                                                              \
+    X(amin, PyUnicode_InternFromString("amin"))                                                    \
+    X(amax, PyUnicode_InternFromString("amax"))                                                    \
+    X(current_level, PyUnicode_InternFromString("_current_level"))
+
+enum {
+#define X(name, made) CONSTANT_##name,
+    CONSTANTS(X)
+#undef X
+        CONSTANT_COUNT
+};
+
+typedef struct torch_state {
+    PyObject *fn[FN_COUNT];
+    PyObject *getter[GET_COUNT]; /* getset descriptors of the base class */
+    PyObject *attribute[GET_COUNT];
+    PyObject *dtype[AT_OTHER]; /* by at_dtype; NULL where this torch has none */
+    PyObject *constant[CONSTANT_COUNT];
+    const at_backend *symbol;
+} torch_state;
+
+static inline torch_state *state_of(const at_backend *be) { return be->state; }
+
+#define FN(be, name) (state_of(be)->fn[FN_##name])
+#define CONSTANT(st, name) ((st)->constant[CONSTANT_##name])
+
+/* New reference. The base class's getter is called directly for the two classes that do not override it. */
+static inline PyObject *pt_get(const torch_state *st, PyObject *x, int which)
+{
+    if (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
+        Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) {
+        PyGetSetDef *def = ((PyGetSetDescrObject *)st->getter[which])->d_getset;
+        return def->get(x, def->closure);
+    }
+    return PyObject_GetAttr(x, st->attribute[which]);
+}
+
+/* Truth of an attribute; false where it cannot be read. */
+bool pt_flag(const torch_state *st, PyObject *x, int which);
+
+/* AT_OTHER where the library has no name for it. */
+at_dtype pt_find_dtype(const torch_state *st, PyObject *obj);
+
+/* Whether a question to torch (a function without arguments) is answered by None or 0. */
+bool pt_answers_nothing(PyObject *question);
+
+/* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
+bool pt_is_plain(const torch_state *st, PyObject *x);
+
+/* The tracked slot. */
+bool pt_tracked(at_context *cx, at_array a);
+
+/* Everything that the adapter needs of a torch; NULL with an exception that names its version. */
+torch_state *pt_state_new(PyObject *torch, const at_backend *symbol);
+void pt_state_free(torch_state *st);
+
+/* For pa_framework. */
+int pt_owns(PyObject *module, PyTypeObject *type);
+int pt_visit(at_backend *be, visitproc visit, void *arg);
+void pt_clear(at_backend *be);
+
+#endif
