@@ -13,8 +13,22 @@ typedef struct slots {
     at_dim count;  /* n + 1 */
     int ndim;      /* rank of the data */
     at_dtype type; /* dtype of the data, and so of the result */
+    at_dtype sums; /* dtype in which rows are added */
     bool tracked;  /* a derivative may be taken through the data */
 } slots;
+
+/* Rows per segment, on average, from which float32 is added in float64 where the backend adds in order. */
+#define LONG_SEGMENT 1024
+
+/* Half types are added in float32, and long segments of float32 in float64: one after the other, 10^7 rows would
+ * lose three digits. Backends whose own sums are that exact (AT_WIDE_SUMS) keep float32. */
+static at_dtype sums_of(at_dtype type, const at_backend *be, at_dim rows, at_dim n)
+{
+    if (ati_is_half(type)) return AT_FLOAT32;
+    if (type != AT_FLOAT32 || (be->traits & AT_WIDE_SUMS)) return type;
+    bool known = at_is_nil(rows.sym) && at_is_nil(n.sym);
+    return known && rows.n / LONG_SEGMENT > n.n ? AT_FLOAT64 : type;
+}
 
 static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
 {
@@ -22,16 +36,17 @@ static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
     at_shape shape;
     if (at_shape_of(f, x, &shape) == AT_OK) s.ndim = shape.ndim;
     at_dtype_of(f, x, &s.type);
+    if (at_failed(f)) return s;
+    s.sums = sums_of(s.type, x.be, s.ndim > 0 ? shape.dim[0] : AT_DIM(0), n);
     s.tracked = ati_is_float(s.type) && ati_tracked(f, x);
     s.ids = at_slot_ids(f, ids, n);
     s.count = at_dim_plus(f, n, 1);
     return s;
 }
 
-/* Half types are added in float32. */
-static at_array wide(at_frame *f, at_array x, at_dtype type)
+static at_array wide(at_frame *f, at_array x, const slots *s)
 {
-    return ati_is_half(type) ? at_astype(f, x, AT_FLOAT32) : x;
+    return s->sums == s->type ? x : at_astype(f, x, s->sums);
 }
 
 static at_array zero_dropped(at_frame *f, at_array x, const slots *s)
@@ -44,7 +59,7 @@ static at_array zero_dropped(at_frame *f, at_array x, const slots *s)
 /* The data as the nonlinear formulas need it: wide, and harmless to a derivative. */
 static at_array prepared(at_frame *f, at_array x, const slots *s)
 {
-    x = wide(f, x, s->type);
+    x = wide(f, x, s);
     return s->tracked ? zero_dropped(f, x, s) : x;
 }
 
@@ -55,15 +70,13 @@ static at_array still(at_frame *f, at_array x, const slots *s)
 }
 
 /* How many rows each slot holds, in the dtype of x, seen against its rows; at least 1. */
-static at_array divisor(at_frame *f, const slots *s, at_dtype type)
+static at_array divisor(at_frame *f, const slots *s)
 {
     at_array rows = at_slot_count(f, s->ids, s->count);
     at_array least = ati_spent(f, at_maximum(f, rows, ati_one), rows);
-    at_array as = ati_spent(f, at_astype(f, least, type), least);
+    at_array as = ati_spent(f, at_astype(f, least, s->sums), least);
     return ati_against(f, as, s->ndim);
 }
-
-static at_dtype wide_type(const slots *s) { return ati_is_half(s->type) ? AT_FLOAT32 : s->type; }
 
 static at_array mean_of(at_frame *f, at_array x, at_array rows, const slots *s)
 {
@@ -88,10 +101,10 @@ at_array ati_segment_sum(at_frame *f, at_array x, at_array segment_ids, at_dim n
     const at_backend *be = x.be;
     if (at_failed(f)) return AT_NIL;
     if (s.type == AT_BOOL) {
-        s.type = be->default_dtype(be, 'i');
+        s.type = s.sums = be->default_dtype(be, 'i');
         x = at_astype(f, x, s.type);
     }
-    if (!(be->traits & AT_WIDE_SUMS)) x = wide(f, x, s.type);
+    if (!(be->traits & AT_WIDE_SUMS)) x = wide(f, x, &s);
     at_array sum = at_slot_sum(f, x, s.ids, s.count);
     return finish(f, sum, &s);
 }
@@ -111,8 +124,8 @@ at_array ati_segment_mean(at_frame *f, at_array x, at_array segment_ids, at_dim 
 {
     (void)sorted;
     slots s = slots_of(f, x, segment_ids, num_segments);
-    x = wide(f, x, s.type);
-    at_array rows = divisor(f, &s, wide_type(&s));
+    x = wide(f, x, &s);
+    at_array rows = divisor(f, &s);
     at_array mean = ati_spent(f, mean_of(f, x, rows, &s), rows);
     return finish(f, mean, &s);
 }
@@ -123,7 +136,7 @@ at_array ati_segment_variance(at_frame *f, at_array x, at_array segment_ids, at_
     (void)sorted;
     slots s = slots_of(f, x, segment_ids, num_segments);
     x = prepared(f, x, &s);
-    at_array rows = divisor(f, &s, wide_type(&s));
+    at_array rows = divisor(f, &s);
     at_array mean = mean_of(f, x, rows, &s);
     at_array own = ati_spent(f, at_spread(f, mean, s.ids), mean);
     at_array off = ati_spent(f, at_sub(f, x, own), own);
@@ -146,7 +159,7 @@ static at_array shared(at_frame *f, at_array x, at_array peak, const slots *s)
 {
     at_array own = at_spread(f, peak, s->ids);
     at_array tie = ati_spent(f, at_equal(f, at_stop_gradient(f, x), own), own);
-    at_array ones = at_astype(f, tie, wide_type(s));
+    at_array ones = at_astype(f, tie, s->sums);
     at_array ties = ati_spent(f, at_slot_sum(f, ones, s->ids, s->count), ones);
     at_array divide = at_maximum(f, ties, ati_one);
     at_array twice = ati_spent(f, at_add(f, divide, divide), divide);
@@ -167,7 +180,7 @@ static at_array extreme(at_frame *f, fold *op, at_array x, slots *s)
 {
     if (s->type == AT_BOOL) return op(f, at_astype(f, x, AT_UINT8), s->ids, s->count);
     if (!s->tracked) return op(f, x, s->ids, s->count);
-    x = wide(f, x, s->type);
+    x = wide(f, x, s);
     at_array peak = op(f, still(f, x, s), s->ids, s->count);
     return shared(f, x, peak, s);
 }

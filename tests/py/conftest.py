@@ -6,10 +6,14 @@ serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed ca
 
 import fnmatch
 import importlib.util
+import os
 import pathlib
+import tempfile
 
 import numpy as np
 import pytest
+
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "anytensor-hypothesis"))
 
 BOOL = ("bool",)
 SIGNED = ("int8", "int16", "int32", "int64")

@@ -1,9 +1,61 @@
 """Constructors and casts (SEMANTICS 14, 15); accuses src/ops/construct.c and src/ops/checks.c."""
 
 import cases
+import numpy as np
 import pytest
+
+import anytensor as at
 
 
 @pytest.mark.parametrize("case", cases.CONSTRUCT, ids=str)
 def test_construct(fw, case):
     cases.check(fw, case)
+
+
+def test_astype_to_the_same_dtype_is_the_operand_itself(fw):
+    for dtype in ("bool", "int8", "int64", "float16", "float32"):
+        x = fw.array([0, 1], dtype)
+        assert at.astype(x, dtype) is x
+        assert at.astype(x, fw.own_dtype(dtype)) is x
+        assert at.astype(x, np.dtype(dtype)) is x
+
+
+def test_astype_of_a_foreign_byte_order_is_native():
+    got = at.astype(np.array([1.0, 2.0], ">f4"), "float32")
+    assert got.dtype.isnative and got.tolist() == [1.0, 2.0]
+
+
+def test_constructors_keep_the_device_of_like(fw):
+    if fw.elsewhere is None or fw.name != "torch":
+        pytest.skip("one device")
+    x = fw.torch.empty((2, 3), dtype=fw.torch.float16, device=fw.elsewhere)
+    for got in (at.zeros((2,), like=x), at.ones(2, like=x), at.full(2, 7, like=x), at.full(2, np.float32(7), like=x),
+                at.zeros_like(x), at.ones_like(x), at.full_like(x, 3), at.zeros_like(x, "float16")):  # fmt: skip
+        assert fw.device(got) == fw.elsewhere and fw.dtype(got) == "float16"
+    assert fw.device(at.arange(3, like=x)) == fw.elsewhere
+    assert fw.device(at.arange(3, like=x, device="cpu")) == "cpu"
+    assert fw.device(at.arange(3, like=fw.array([1.0], "float32"), device=fw.elsewhere)) == fw.elsewhere
+
+
+def test_without_like_a_constructor_is_numpys_even_beside_an_own_dtype(fw):
+    for got in (at.zeros(2), at.ones(2), at.full(2, 1), at.arange(2), at.zeros(2, dtype="int8"), at.full(2, 1, dtype=np.float32)):
+        assert type(got) is np.ndarray
+    assert at.zeros(2, dtype=fw.own_dtype("float32")).dtype == np.float32
+
+
+def test_new_arrays_share_no_memory(fw):
+    one = at.zeros(3, like=fw.array([1.0], "float32"))
+    other = at.zeros_like(one)
+    filled = at.full((2, 3), fw.array([1.0, 2.0, 3.0], "float32"))
+    filled[0, 0] = 9.0
+    one[0] = 5.0
+    assert fw.numpy(other).tolist() == [0.0, 0.0, 0.0]
+    assert fw.numpy(filled)[1, 0] == 1.0
+
+
+def test_like_may_be_a_parameter_that_asks_for_gradients(fw):
+    if fw.name != "torch":
+        pytest.skip("about torch")
+    p = fw.torch.nn.Parameter(fw.torch.ones(2))
+    for got in (at.zeros(2, like=p), at.ones_like(p), at.full(2, 3.0, like=p), at.arange(3, like=p)):
+        assert type(got) is fw.torch.Tensor and not got.requires_grad

@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import FOUND
+from conftest import FOUND, read_xfail
 
 import anytensor as at
 
@@ -243,3 +243,12 @@ def test_importing_torch_registers_with_dynamo_without_importing_it_before():
         compiled = torch.compile(lambda x: anytensor.maximum(x, 2.0), backend="eager", fullgraph=True)
         assert compiled(x).tolist() == [2.0] * 3
     """)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_each_gap_listed_for_a_framework_is_one_of_the_framework(name):
+    """The program beside each line of tests/xfail/<name>.txt fails without this library."""
+    for patterns, why, program in read_xfail(name):
+        assert why and program and "anytensor" not in program, patterns
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert done.returncode != 0, f"{patterns}: {why}\nthe program works:\n{program}"

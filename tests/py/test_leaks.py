@@ -96,7 +96,7 @@ def assert_nothing_left(op, given, count, fails):
         left_behind(op, given, 20, fails)  # caches fill
         for _ in range(4):  # something else may have grown meanwhile: a leak grows each time
             left = left_behind(op, given, count, fails)
-            if left <= count // 20:
+            if left <= count // 5:
                 return
     raise AssertionError(f"{left} blocks after {count} calls, again and again")
 
