@@ -9,6 +9,7 @@
 #include <numpy/arrayscalars.h>
 
 #include "core/dtype.h"
+#include "kernels/elementwise.h"
 #include "kernels/move.h"
 #include "kernels/segment.h"
 
@@ -541,10 +542,53 @@ static bool operands(at_context *cx, const at_backend *be, int count, const at_a
     return true;
 }
 
+/* Up to this many elements the set-up of a ufunc costs more than the work, and the library's kernel is asked. */
+#define FEW 2048
+
+/* The larger or smaller of a small array and a scalar; AT_DECLINE for what is left to the ufunc. No floating-point
+ * warning is lost: these two never warn. */
+static at_status few_extremes(at_context *cx, const at_backend *be, int fn, at_array array,
+                              const at_scalar *s, at_array *out)
+{
+    PyArrayObject *a = array_of(array);
+    union {
+        float f;
+        double d;
+    } element;
+    int type = PyArray_TYPE(a);
+    if (!PyArray_CheckExact(a) || PyArray_SIZE(a) > FEW || PyArray_ISBYTESWAPPED(a))
+        return AT_DECLINE;
+    if (type == NPY_FLOAT)
+        element.f = (float)s->d;
+    else if (type == NPY_DOUBLE)
+        element.d = s->d;
+    else
+        return AT_DECLINE;
+    view av, ov;
+    open_view(&av, array);
+    ati_host scalar = av.host;
+    scalar.data = &element;
+    memset(scalar.stride, 0, (size_t)scalar.ndim * sizeof *scalar.stride);
+    PyArray_Descr *d = PyArray_DESCR(a);
+    Py_INCREF(d);
+    PyObject *y = PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL,
+                                       NULL, 0, NULL);
+    if (y == NULL) return pa_foreign(cx);
+    *out = (at_array){y, be};
+    open_view(&ov, *out);
+    ati_k_binary(fn == FN_maximum ? ATI_MAXIMUM : ATI_MINIMUM, &av.host, &scalar, &ov.host);
+    return AT_OK;
+}
+
 static at_status with_scalar(at_context *cx, const at_backend *be, int fn, at_array x, at_array y,
                              at_array *out)
 {
     PyObject *args[2];
+    if (fn == FN_maximum || fn == FN_minimum) {
+        at_status status =
+            few_extremes(cx, be, fn, x.be == be ? x : y, x.be == be ? y.p : x.p, out);
+        if (status != AT_DECLINE) return status;
+    }
     if (!operands(cx, be, 2, (at_array[]){x, y}, args)) return pa_foreign(cx);
     PyObject *z = call(be, fn, args, 2);
     Py_DECREF(args[0]);
