@@ -107,6 +107,8 @@ def on_numpy(case):
 def check(fw, case):
     """Runs a case on a framework and asserts what it expects."""
     numpy = framework("numpy")
+    if "bfloat16" in (case.dtype, *case.args, *case.kwargs.values()) and fw is numpy:
+        fw.own_dtype("bfloat16")  # loads ml_dtypes, which brings it to NumPy
     args, kwargs = build(fw, case.args, numpy), build(fw, case.kwargs, numpy)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # torch's on read-only memory, NumPy's on NaN
@@ -192,10 +194,22 @@ def segments_of_each_id_dtype():
         yield segment("drops uint64 ids beyond int64", op, short, far, 2, ids_dtype="uint64")
         yield segment("drops the extreme ids of int32", op, short, near, 2, ids_dtype="int32")
         yield segment("drops the extreme ids of int64", op, short, farther, 2, ids_dtype="int64")
-        yield segment("drops id n of int8 where n + 1 does not fit it", op, short, [0, 127, 1, -128, 126, 1], 127,
-                      ids_dtype="int8")  # fmt: skip
-        yield segment("drops ids of uint8 where n does not fit it", op, short, [0, 255, 1, 3, 2, 1], 300,
-                      ids_dtype="uint8")  # fmt: skip
+        yield segment(
+            "drops id n of int8 where n + 1 does not fit it",
+            op,
+            short,
+            [0, 127, 1, -128, 126, 1],
+            127,
+            ids_dtype="int8",
+        )
+        yield segment(
+            "drops ids of uint8 where n does not fit it",
+            op,
+            short,
+            [0, 255, 1, 3, 2, 1],
+            300,
+            ids_dtype="uint8",
+        )
 
 
 def segments_at_the_edges():
@@ -212,16 +226,28 @@ def segments_at_the_edges():
         yield segment("of sorted ids drops both ends", op, x, [-2, 0, 0, 2, 3], 3, sorted=True)
         for label, host in (("x", (True, False)), ("ids", (False, True))):
             yield segment(f"takes NumPy {label} beside a tensor", op, x, [1, 0, 1, 4, -1], 3, host=host)
-        yield segment("takes NumPy ids of uint64 beside a tensor", op, x, [1, 0, 1, 2**63, 2], 3, host=(False, True),
-                      ids_dtype="uint64")  # fmt: skip
+        yield segment(
+            "takes NumPy ids of uint64 beside a tensor",
+            op,
+            x,
+            [1, 0, 1, 2**63, 2],
+            3,
+            host=(False, True),
+            ids_dtype="uint64",
+        )
 
 
 def segments_with_every_form_of_size():
     forms = {
-        "np.int64": np.int64(3), "np.uint8": np.uint8(3), "whole float": 3.0, "whole np.float64": np.float64(3.0),
-        "0-d NumPy array": N(3, "int64"), "0-d array": A(3, "int64"), "0-d int32 array": A(3, "int32"),
+        "np.int64": np.int64(3),
+        "np.uint8": np.uint8(3),
+        "whole float": 3.0,
+        "whole np.float64": np.float64(3.0),
+        "0-d NumPy array": N(3, "int64"),
+        "0-d array": A(3, "int64"),
+        "0-d int32 array": A(3, "int32"),
         "0-d uint8 array": A(3, "uint8"),
-    }  # fmt: skip
+    }
     x = data("float32", 4), "float32"
     for op, (form, size) in itertools.product(SEGMENT_OPS, forms.items()):
         yield segment(f"takes num_segments as {form}", op, x, [0, 2, 2, 5], 3, n_as=size)
@@ -240,11 +266,21 @@ def segments_with_nan_and_inf():
         )
         yield segment(f"of only -inf of {dtype}", op, ([-INF, -INF], dtype), [1, 1], 3)
         yield segment(f"of only inf of {dtype}", op, ([INF, INF], dtype), [1, 1], 3)
-        yield segment(f"does not see inf and NaN of {dtype} in dropped rows", op, ([NAN, 1.0, INF, -INF], dtype),
-                      [-1, 0, 2, 7], 2)  # fmt: skip
+        yield segment(
+            f"does not see inf and NaN of {dtype} in dropped rows",
+            op,
+            ([NAN, 1.0, INF, -INF], dtype),
+            [-1, 0, 2, 7],
+            2,
+        )
     yield segment("of zero sum gives zero", "segment_normalize", ([1.0, -1.0, 2.0], "float32"), [0, 0, 1], 2)
-    yield segment("of large logits does not overflow", "segment_softmax", ([1000.0, 1000.0, -1000.0], "float32"),
-                  [0, 0, 1], 2)  # fmt: skip
+    yield segment(
+        "of large logits does not overflow",
+        "segment_softmax",
+        ([1000.0, 1000.0, -1000.0], "float32"),
+        [0, 0, 1],
+        2,
+    )
     yield segment(
         "of float16 does not overflow", "segment_softmax", ([60000.0, 60000.0], "float16"), [0, 0], 1
     )
@@ -320,9 +356,13 @@ def partition(name, op, x, counts, length, counts_dtype="int64", host=(False, Fa
     numbers, dtype = x
     want = functools.partial(oracle.segment, TWIN[op], numbers, ids, len(counts), dtype)
     return Case(
-        f"partition_{op} {name}", f"partition_{op}", (A(numbers, dtype, host=host[0]), lengths, size), want,
-        segment_dtype(TWIN[op], dtype), segment_tol(TWIN[op], dtype),
-    )  # fmt: skip
+        f"partition_{op} {name}",
+        f"partition_{op}",
+        (A(numbers, dtype, host=host[0]), lengths, size),
+        want,
+        segment_dtype(TWIN[op], dtype),
+        segment_tol(TWIN[op], dtype),
+    )
 
 
 def partitions():
@@ -420,26 +460,46 @@ def binary():
     pairs = {"maximum": larger, "minimum": smaller}
     for (op, f), dtype in itertools.product(pairs.items(), DTYPES):
         x, y = data(dtype, 4, 3), data(dtype, 3)
-        yield Case(f"{op} of {dtype} with broadcasting", op, (A(x, dtype), A(y, dtype)),
-                   functools.partial(oracle.each, f, x, y), dtype)  # fmt: skip
+        yield Case(
+            f"{op} of {dtype} with broadcasting",
+            op,
+            (A(x, dtype), A(y, dtype)),
+            functools.partial(oracle.each, f, x, y),
+            dtype,
+        )
     for (op, f), dtype in itertools.product(pairs.items(), FLOATS):
         x, y = [NAN, 1.0, NAN, INF, -INF, 2.0], [1.0, NAN, NAN, 1.0, INF, -INF]
-        yield Case(f"{op} of {dtype} keeps NaN of either side", op, (A(x, dtype), A(y, dtype)),
-                   functools.partial(oracle.each, f, x, y), dtype)  # fmt: skip
+        yield Case(
+            f"{op} of {dtype} keeps NaN of either side",
+            op,
+            (A(x, dtype), A(y, dtype)),
+            functools.partial(oracle.each, f, x, y),
+            dtype,
+        )
     for op, f in pairs.items():
         x = data("float32", 4)
         for number in (1, -2, 0.5, True, NAN, INF):
             for args in ((A(x, "float32"), number), (number, A(x, "float32"))):
                 side = "after" if args[1] is number else "before"
-                yield Case(f"{op} with the scalar {number!r} {side} float32", op, args,
-                           functools.partial(oracle.each, f, x, number), "float32")  # fmt: skip
+                yield Case(
+                    f"{op} with the scalar {number!r} {side} float32",
+                    op,
+                    args,
+                    functools.partial(oracle.each, f, x, number),
+                    "float32",
+                )
         for args in (
             (A(x, "float32"), N(x[::-1].copy(), "float32")),
             (N(x[::-1].copy(), "float32"), A(x, "float32")),
         ):
             side = "after" if args[1].host else "before"
-            yield Case(f"{op} takes NumPy {side} a tensor", op, args,
-                       functools.partial(oracle.each, f, x, x[::-1]), "float32")  # fmt: skip
+            yield Case(
+                f"{op} takes NumPy {side} a tensor",
+                op,
+                args,
+                functools.partial(oracle.each, f, x, x[::-1]),
+                "float32",
+            )
         yield Case(f"{op} of two scalars", op, (2, 3.5), np.array(f(2, 3.5)), "float64")
         yield Case(f"{op} of nothing", op, (A([], "float32"), 1), np.zeros(0), "float32")
     x = A([300.0, -300.0], "float16")
@@ -456,10 +516,20 @@ def binary():
             (10**60, "an integer"),
             (10**400, "an integer beyond all floats"),
         ):
-            yield Case(f"maximum with {text} beyond {dtype} gives inf", "maximum", (A([1.0], dtype), number),
-                       np.array([INF]), dtype)  # fmt: skip
-            yield Case(f"minimum with minus {text} beyond {dtype} gives -inf", "minimum", (A([1.0], dtype), -number),
-                       np.array([-INF]), dtype)  # fmt: skip
+            yield Case(
+                f"maximum with {text} beyond {dtype} gives inf",
+                "maximum",
+                (A([1.0], dtype), number),
+                np.array([INF]),
+                dtype,
+            )
+            yield Case(
+                f"minimum with minus {text} beyond {dtype} gives -inf",
+                "minimum",
+                (A([1.0], dtype), -number),
+                np.array([-INF]),
+                dtype,
+            )
 
 
 def selection():
@@ -476,8 +546,13 @@ def selection():
         )
         condition = abs(data(dtype, 4))
         want = functools.partial(oracle.each, lambda c: 1.0 if c else 2.0, condition)
-        yield Case(f"where takes a condition of {dtype}", "where",
-                   (A(condition, dtype), A(np.ones(4), "float32"), A(np.full(4, 2.0), "float32")), want, "float32")  # fmt: skip
+        yield Case(
+            f"where takes a condition of {dtype}",
+            "where",
+            (A(condition, dtype), A(np.ones(4), "float32"), A(np.full(4, 2.0), "float32")),
+            want,
+            "float32",
+        )
     x = A([1.0, 2.0], "float32")
     flags = A([True, False], "bool")
     yield Case(
@@ -504,15 +579,31 @@ def selection():
 
     for dtype in ("float16", "bfloat16", "float32", "float64"):
         values = [NAN, 1.0, INF, -INF, NAN]
-        yield Case(f"fill_nan of {dtype} is 0 by default", "fill_nan", (A(values, dtype),),
-                   np.array([0.0, 1.0, INF, -INF, 0.0]), dtype)  # fmt: skip
+        yield Case(
+            f"fill_nan of {dtype} is 0 by default",
+            "fill_nan",
+            (A(values, dtype),),
+            np.array([0.0, 1.0, INF, -INF, 0.0]),
+            dtype,
+        )
     yield Case(
         "fill_nan takes a value", "fill_nan", (A([NAN, 1.0], "float32"), -7), np.array([-7.0, 1.0]), "float32"
     )
-    yield Case("fill_nan takes the value by keyword", "fill_nan", (A([NAN, 1.0], "float32"),), np.array([2.5, 1.0]),
-               "float32", kwargs={"value": 2.5})  # fmt: skip
-    yield Case("fill_nan broadcasts its value", "fill_nan", (A([[NAN, 1.0], [2.0, NAN]], "float32"), A([5.0, 6.0], "float32")),
-               np.array([[5.0, 1.0], [2.0, 6.0]]), "float32")  # fmt: skip
+    yield Case(
+        "fill_nan takes the value by keyword",
+        "fill_nan",
+        (A([NAN, 1.0], "float32"),),
+        np.array([2.5, 1.0]),
+        "float32",
+        kwargs={"value": 2.5},
+    )
+    yield Case(
+        "fill_nan broadcasts its value",
+        "fill_nan",
+        (A([[NAN, 1.0], [2.0, NAN]], "float32"), A([5.0, 6.0], "float32")),
+        np.array([[5.0, 1.0], [2.0, 6.0]]),
+        "float32",
+    )
     yield Case(
         "fill_nan of integers with the default widens",
         "fill_nan",
@@ -546,8 +637,14 @@ def selection():
         np.array([-0.5, 0.0, 0.5]),
         "float",
     )
-    yield Case("clip of integers with one float bound widens", "clip", (x,), np.array([-3.0, 0.0, 0.5]), "float",
-               kwargs={"max": 0.5})  # fmt: skip
+    yield Case(
+        "clip of integers with one float bound widens",
+        "clip",
+        (x,),
+        np.array([-3.0, 0.0, 0.5]),
+        "float",
+        kwargs={"max": 0.5},
+    )
     yield Case(
         "clip of uint8", "clip", (A([0, 100, 255], "uint8"), 10, 200), np.array([10, 100, 200]), "uint8"
     )
@@ -560,10 +657,20 @@ def selection():
         np.array([-5.0, 5.0]),
         "float32",
     )
-    yield Case("clip with array bounds", "clip", (A([1.0, 5.0], "float32"), A([2.0, 2.0], "float32"), A([3.0, 3.0], "float32")),
-               np.array([2.0, 3.0]), "float32")  # fmt: skip
-    yield Case("clip with NumPy bounds", "clip", (A([1.0, 5.0], "float32"), N([2.0, 2.0], "float32"), N(3.0, "float32")),
-               np.array([2.0, 3.0]), "float32")  # fmt: skip
+    yield Case(
+        "clip with array bounds",
+        "clip",
+        (A([1.0, 5.0], "float32"), A([2.0, 2.0], "float32"), A([3.0, 3.0], "float32")),
+        np.array([2.0, 3.0]),
+        "float32",
+    )
+    yield Case(
+        "clip with NumPy bounds",
+        "clip",
+        (A([1.0, 5.0], "float32"), N([2.0, 2.0], "float32"), N(3.0, "float32")),
+        np.array([2.0, 3.0]),
+        "float32",
+    )
 
 
 ELEMENTWISE = [*unary(), *binary(), *selection()]
@@ -594,8 +701,11 @@ def reductions():
         out = reduce_dtype(op, dtype)
         for axes in (None, 0, (0, 1)):
             text = "all axes" if axes is None else f"axes {axes}"
-            fold = FOLDS[op] if dtype != "bool" or op not in ("min", "max") else lambda r, op=op: (
-                all(r) if op == "min" else any(r))  # fmt: skip
+            fold = (
+                FOLDS[op]
+                if dtype != "bool" or op not in ("min", "max")
+                else lambda r, op=op: all(r) if op == "min" else any(r)
+            )
             want = functools.partial(oracle.over_axes, fold, x, axes)
             yield Case(f"{op} of {dtype} over {text}", op, (A(x, dtype), axes), want, out, tol)
     x = data("float32", 2, 3, 4)
@@ -608,8 +718,14 @@ def reductions():
             axes if axes is None or isinstance(axes, (tuple, list)) else int(axes),
             keepdims,
         )
-        yield Case(f"{op} over axes {axes!r} of {type(axes).__name__} with keepdims={keepdims}", op,
-                   (A(x, "float32"),), want, "float32", kwargs={"axes": axes, "keepdims": keepdims})  # fmt: skip
+        yield Case(
+            f"{op} over axes {axes!r} of {type(axes).__name__} with keepdims={keepdims}",
+            op,
+            (A(x, "float32"),),
+            want,
+            "float32",
+            kwargs={"axes": axes, "keepdims": keepdims},
+        )
     for op in FOLDS:
         for dtype in FLOATS:
             rows = [[1.0, NAN], [2.0, 3.0], [INF, 1.0]]
@@ -629,8 +745,13 @@ def reductions():
             f"{op} of no integers", op, (no_ints,), np.array(empty), "float" if op == "mean" else "int"
         )
     for op in ("min", "max"):
-        yield Case(f"{op} of empty rows over the axis that is not empty", op, (A(np.zeros((2, 0)), "float32"), 0),
-                   np.zeros(0), "float32")  # fmt: skip
+        yield Case(
+            f"{op} of empty rows over the axis that is not empty",
+            op,
+            (A(np.zeros((2, 0)), "float32"), 0),
+            np.zeros(0),
+            "float32",
+        )
     wide = A([2**63, 2**63 - 1], "uint64")
     yield Case("sum of uint64 beyond int64", "sum", (wide,), np.array(2**64 - 1, np.uint64), "uint64")
     yield Case(
@@ -655,8 +776,13 @@ def reductions():
                 want,
                 reduce_dtype("sum", dtype),
             )
-    yield Case("cumsum is along axis 0 by default", "cumsum", (A([[1.0, 2.0], [3.0, 4.0]], "float32"),),
-               np.array([[1.0, 2.0], [4.0, 6.0]]), "float32")  # fmt: skip
+    yield Case(
+        "cumsum is along axis 0 by default",
+        "cumsum",
+        (A([[1.0, 2.0], [3.0, 4.0]], "float32"),),
+        np.array([[1.0, 2.0], [4.0, 6.0]]),
+        "float32",
+    )
     yield Case(
         "cumsum along None of a vector",
         "cumsum",
@@ -689,8 +815,13 @@ def takes():
     x = data("float32", 3, 4, 2)
     for index_dtype, axis in itertools.product(INTEGERS, (0, 1, 2, -1, None)):
         want = np.take(x, [1, 0], axis)
-        yield Case(f"take with indices of {index_dtype} along {axis}", "take",
-                   (A(x, "float32"), A([1, 0], index_dtype), axis), want, "float32")  # fmt: skip
+        yield Case(
+            f"take with indices of {index_dtype} along {axis}",
+            "take",
+            (A(x, "float32"), A([1, 0], index_dtype), axis),
+            want,
+            "float32",
+        )
     shapes = {
         "0-d": 1,
         "1-d": [1, 0],
@@ -699,17 +830,42 @@ def takes():
         "empty 2-D": np.zeros((2, 0), int),
     }
     for (text, indices), axis in itertools.product(shapes.items(), (0, 1, -1, None)):
-        yield Case(f"take of {text} indices along {axis}", "take", (A(x, "float32"), A(indices, "int64"), axis),
-                   np.take(x, np.array(indices), axis), "float32")  # fmt: skip
-    yield Case("take counts negative indices from the end", "take", (A(x, "float32"), A([-1, -3], "int64"), 1),
-               x[:, [-1, -3]], "float32")  # fmt: skip
-    yield Case("take counts negative int8 indices from the end", "take", (A(x, "float32"), A([-1, -3], "int8")),
-               x[[-1, -3]], "float32")  # fmt: skip
-    yield Case("take counts negative 2-D indices from the end", "take", (A(x, "float32"), A([[-1], [0]], "int64")),
-               x[[[-1], [0]]], "float32")  # fmt: skip
+        yield Case(
+            f"take of {text} indices along {axis}",
+            "take",
+            (A(x, "float32"), A(indices, "int64"), axis),
+            np.take(x, np.array(indices), axis),
+            "float32",
+        )
+    yield Case(
+        "take counts negative indices from the end",
+        "take",
+        (A(x, "float32"), A([-1, -3], "int64"), 1),
+        x[:, [-1, -3]],
+        "float32",
+    )
+    yield Case(
+        "take counts negative int8 indices from the end",
+        "take",
+        (A(x, "float32"), A([-1, -3], "int8")),
+        x[[-1, -3]],
+        "float32",
+    )
+    yield Case(
+        "take counts negative 2-D indices from the end",
+        "take",
+        (A(x, "float32"), A([[-1], [0]], "int64")),
+        x[[[-1], [0]]],
+        "float32",
+    )
     for number in (1, -1, np.int64(1), np.uint8(1)):
-        yield Case(f"take of the index {number!r} gives one rank less", "take", (A(x, "float32"), number),
-                   x[int(number)], "float32")  # fmt: skip
+        yield Case(
+            f"take of the index {number!r} gives one rank less",
+            "take",
+            (A(x, "float32"), number),
+            x[int(number)],
+            "float32",
+        )
     yield Case(
         "take of a 0-d index of a vector is 0-d",
         "take",
@@ -739,8 +895,14 @@ def repeats():
             np.repeat(x, [1, 0, 2, 3]),
             dtype,
         )
-        yield Case(f"repeat of {dtype} to a total", "repeat", (A(x, dtype), A([1, 0, 2, 1], "int64")),
-                   np.repeat(x, [1, 0, 2, 3]), dtype, kwargs={"total_repeat_length": 6})  # fmt: skip
+        yield Case(
+            f"repeat of {dtype} to a total",
+            "repeat",
+            (A(x, dtype), A([1, 0, 2, 1], "int64")),
+            np.repeat(x, [1, 0, 2, 3]),
+            dtype,
+            kwargs={"total_repeat_length": 6},
+        )
     x = data("float32", 3)
     for dtype in INTEGERS:
         yield Case(
@@ -750,15 +912,32 @@ def repeats():
             x[[0, 0, 2]],
             "float32",
         )
-        yield Case(f"repeat with counts of {dtype} to a total", "repeat", (A(x, "float32"), A([2, 0, 1], dtype)),
-                   x[[0, 0, 2, 2, 2]], "float32", kwargs={"total_repeat_length": 5})  # fmt: skip
-    lengths = {"cut": ([2, 2, 2], 4, [0, 0, 1, 1]), "exact": ([2, 1, 0], 3, [0, 0, 1]), "filled": ([1, 1, 0], 4, [0, 1, 2, 2]),
-               "filled from nothing": ([0, 0, 0], 2, [2, 2]), "of length 0": ([1, 2, 3], 0, [])}  # fmt: skip
+        yield Case(
+            f"repeat with counts of {dtype} to a total",
+            "repeat",
+            (A(x, "float32"), A([2, 0, 1], dtype)),
+            x[[0, 0, 2, 2, 2]],
+            "float32",
+            kwargs={"total_repeat_length": 5},
+        )
+    lengths = {
+        "cut": ([2, 2, 2], 4, [0, 0, 1, 1]),
+        "exact": ([2, 1, 0], 3, [0, 0, 1]),
+        "filled": ([1, 1, 0], 4, [0, 1, 2, 2]),
+        "filled from nothing": ([0, 0, 0], 2, [2, 2]),
+        "of length 0": ([1, 2, 3], 0, []),
+    }
     for text, (counts, length, rows) in lengths.items():
         for host in (False, True):
             where = "NumPy counts" if host else "counts"
-            yield Case(f"repeat {text} with {where}", "repeat", (A(x, "float32"), A(counts, "int64", host)), x[rows],
-                       "float32", kwargs={"total_repeat_length": length})  # fmt: skip
+            yield Case(
+                f"repeat {text} with {where}",
+                "repeat",
+                (A(x, "float32"), A(counts, "int64", host)),
+                x[rows],
+                "float32",
+                kwargs={"total_repeat_length": length},
+            )
     for number in (2, np.int64(2), A(2, "int64"), N(2, "int32")):
         yield Case(
             f"repeat by the scalar {number!r}",
@@ -767,30 +946,68 @@ def repeats():
             np.repeat(x, 2),
             "float32",
         )
-        yield Case(f"repeat by the scalar {number!r} to a total", "repeat", (A(x, "float32"), number),
-                   x[[0, 0, 1, 1, 2]], "float32", kwargs={"total_repeat_length": 5})  # fmt: skip
+        yield Case(
+            f"repeat by the scalar {number!r} to a total",
+            "repeat",
+            (A(x, "float32"), number),
+            x[[0, 0, 1, 1, 2]],
+            "float32",
+            kwargs={"total_repeat_length": 5},
+        )
     rows = data("float32", 3, 2)
     yield Case("repeat flattens by default", "repeat", (A(rows, "float32"), 2), np.repeat(rows, 2), "float32")
-    yield Case("repeat flattens to a total", "repeat", (A(rows, "float32"), 2), np.repeat(rows, 2)[:7], "float32",
-               kwargs={"total_repeat_length": 7})  # fmt: skip
+    yield Case(
+        "repeat flattens to a total",
+        "repeat",
+        (A(rows, "float32"), 2),
+        np.repeat(rows, 2)[:7],
+        "float32",
+        kwargs={"total_repeat_length": 7},
+    )
     for axis in (0, 1, -1):
         counts = [2, 0, 1][: rows.shape[axis]]
-        yield Case(f"repeat along {axis}", "repeat", (A(rows, "float32"), A(counts, "int64")), np.repeat(rows, counts, axis),
-                   "float32", kwargs={"axis": axis})  # fmt: skip
-        yield Case(f"repeat by a scalar along {axis}", "repeat", (A(rows, "float32"), 2), np.repeat(rows, 2, axis),
-                   "float32", kwargs={"axis": axis})  # fmt: skip
+        yield Case(
+            f"repeat along {axis}",
+            "repeat",
+            (A(rows, "float32"), A(counts, "int64")),
+            np.repeat(rows, counts, axis),
+            "float32",
+            kwargs={"axis": axis},
+        )
+        yield Case(
+            f"repeat by a scalar along {axis}",
+            "repeat",
+            (A(rows, "float32"), 2),
+            np.repeat(rows, 2, axis),
+            "float32",
+            kwargs={"axis": axis},
+        )
     none = A([], "float32")
     yield Case("repeat of nothing", "repeat", (none, A([], "int64")), np.zeros(0), "float32")
     yield Case("repeat of nothing by a scalar", "repeat", (none, 3), np.zeros(0), "float32")
     yield Case("repeat by 0", "repeat", (A(x, "float32"), 0), np.zeros(0), "float32")
-    yield Case("repeat total as a 0-d array", "repeat", (A(x, "float32"), 2), x[[0, 0, 1, 1]], "float32",
-               kwargs={"total_repeat_length": A(4, "int64")})  # fmt: skip
+    yield Case(
+        "repeat total as a 0-d array",
+        "repeat",
+        (A(x, "float32"), 2),
+        x[[0, 0, 1, 1]],
+        "float32",
+        kwargs={"total_repeat_length": A(4, "int64")},
+    )
 
 
 def shapes():
     x = data("float32", 2, 6)
-    forms = {"a tuple": (3, 4), "a list": [4, 3], "minus one": (-1,), "minus one inside": (2, -1, 2), "an int": 12,
-             "NumPy sizes": (np.int64(3), np.int32(4)), "a 0-d array": (A(3, "int64"), 4), "a whole float": (3.0, 4)}  # fmt: skip
+    forms = {
+        "a tuple": (3, 4),
+        "a list": [4, 3],
+        "minus one": (-1,),
+        "minus one inside": (2, -1, 2),
+        "an int": 12,
+        "NumPy sizes": (np.int64(3), np.int32(4)),
+        "a 0-d array": (A(3, "int64"), 4),
+        "a whole float": (3.0, 4),
+    }
     for text, shape in forms.items():
         plain = {"a 0-d array": (3, 4), "a whole float": (3, 4)}.get(text, shape)
         yield Case(f"reshape to {text}", "reshape", (A(x, "float32"), shape), x.reshape(plain), "float32")
@@ -819,8 +1036,13 @@ def shapes():
     x, y = data("float32", 2, 3), data("float32", 2, 3) + 10
     for axis in (0, 1, -1, None):
         for kind in (list, tuple):
-            yield Case(f"concatenate of a {kind.__name__} along {axis}", "concatenate", (kind([A(x, "float32"), A(y, "float32")]), axis),
-                       np.concatenate([x, y], axis), "float32")  # fmt: skip
+            yield Case(
+                f"concatenate of a {kind.__name__} along {axis}",
+                "concatenate",
+                (kind([A(x, "float32"), A(y, "float32")]), axis),
+                np.concatenate([x, y], axis),
+                "float32",
+            )
     yield Case("concatenate of one", "concatenate", ([A(x, "float32")],), x, "float32")
     yield Case(
         "concatenate of many", "concatenate", ([A(x, "float32")] * 40,), np.concatenate([x] * 40), "float32"
@@ -846,8 +1068,13 @@ def shapes():
         np.array([1, 200]),
         "int16",
     )
-    yield Case("concatenate with NumPy in the list", "concatenate", ([N([1.0], "float32"), A([2.0], "float32"), N([3.0], "float32")],),
-               np.array([1.0, 2.0, 3.0]), "float32")  # fmt: skip
+    yield Case(
+        "concatenate with NumPy in the list",
+        "concatenate",
+        ([N([1.0], "float32"), A([2.0], "float32"), N([3.0], "float32")],),
+        np.array([1.0, 2.0, 3.0]),
+        "float32",
+    )
     yield Case(
         "concatenate flattens 0-d arrays",
         "concatenate",
@@ -926,12 +1153,28 @@ def constructors():
                 kwargs={"like": like},
             )
         for dtype in DTYPES:
-            yield Case(f"{op} of {dtype}", op, (2,), np.full(2, bool(value) if dtype == "bool" else value), dtype,
-                       kwargs={"dtype": dtype, "like": like})  # fmt: skip
-            yield Case(f"{op}_like of {dtype}", f"{op}_like", (A(data(dtype, 2, 3), dtype),),
-                       np.full((2, 3), bool(value) if dtype == "bool" else value), dtype)  # fmt: skip
-            yield Case(f"{op}_like with the framework's own {dtype}", f"{op}_like", (like, D(dtype)),
-                       np.full(2, bool(value) if dtype == "bool" else value), dtype)  # fmt: skip
+            yield Case(
+                f"{op} of {dtype}",
+                op,
+                (2,),
+                np.full(2, bool(value) if dtype == "bool" else value),
+                dtype,
+                kwargs={"dtype": dtype, "like": like},
+            )
+            yield Case(
+                f"{op}_like of {dtype}",
+                f"{op}_like",
+                (A(data(dtype, 2, 3), dtype),),
+                np.full((2, 3), bool(value) if dtype == "bool" else value),
+                dtype,
+            )
+            yield Case(
+                f"{op}_like with the framework's own {dtype}",
+                f"{op}_like",
+                (like, D(dtype)),
+                np.full(2, bool(value) if dtype == "bool" else value),
+                dtype,
+            )
     yield Case("full of a float is NumPy's", "full", (2, 2.5), np.array([2.5, 2.5]), "float64")
     yield Case("full of an integer is NumPy's", "full", (2, 7), np.array([7, 7]), "int64")
     yield Case("full of a bool is NumPy's", "full", (2, True), np.array([True, True]), "bool")
@@ -984,8 +1227,14 @@ def constructors():
         "float32",
         kwargs={"like": like},
     )
-    yield Case("full of the largest uint64", "full", (2, 2**64 - 1), np.array([2**64 - 1] * 2, np.uint64), "uint64",
-               kwargs={"dtype": "uint64", "like": like})  # fmt: skip
+    yield Case(
+        "full of the largest uint64",
+        "full",
+        (2, 2**64 - 1),
+        np.array([2**64 - 1] * 2, np.uint64),
+        "uint64",
+        kwargs={"dtype": "uint64", "like": like},
+    )
     yield Case(
         "full of a size read from an array",
         "full",
@@ -1117,8 +1366,13 @@ def promotions():
         )
         if dtype in INTEGERS:
             for edge in (oracle.highest(dtype), oracle.lowest(dtype)):
-                yield Case(f"where of {dtype} and the fitting integer {edge}", "where", (A([False, False], "bool"), x, edge),
-                           np.array([edge, edge], dtype), dtype)  # fmt: skip
+                yield Case(
+                    f"where of {dtype} and the fitting integer {edge}",
+                    "where",
+                    (A([False, False], "bool"), x, edge),
+                    np.array([edge, edge], dtype),
+                    dtype,
+                )
     x = A([1, 0], "int32")
     flags = A([False, False], "bool")
     yield Case(
@@ -1128,10 +1382,20 @@ def promotions():
         np.array([0.5, 1.5]),
         "float16",
     )
-    yield Case("three arrays: floats win over integers in any order", "concatenate",
-               ([A([1], "int64"), A([2], "float16"), A([3], "uint64")],), np.array([1, 2, 3]), "float16")  # fmt: skip
-    yield Case("three arrays: uint64, int8, float32", "concatenate",
-               ([A([1], "uint64"), A([2], "int8"), A([3], "float32")],), np.array([1, 2, 3]), "float32")  # fmt: skip
+    yield Case(
+        "three arrays: floats win over integers in any order",
+        "concatenate",
+        ([A([1], "int64"), A([2], "float16"), A([3], "uint64")],),
+        np.array([1, 2, 3]),
+        "float16",
+    )
+    yield Case(
+        "three arrays: uint64, int8, float32",
+        "concatenate",
+        ([A([1], "uint64"), A([2], "int8"), A([3], "float32")],),
+        np.array([1, 2, 3]),
+        "float32",
+    )
 
 
 PROMOTION = list(promotions())

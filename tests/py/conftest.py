@@ -13,7 +13,9 @@ import tempfile
 import numpy as np
 import pytest
 
-os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "anytensor-hypothesis"))
+os.environ.setdefault(
+    "HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "anytensor-hypothesis")
+)
 
 BOOL = ("bool",)
 SIGNED = ("int8", "int16", "int32", "int64")

@@ -64,7 +64,11 @@ def run(servers, name, script):
         package = str(pathlib.Path(at.__file__).resolve().parent.parent)
         env = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
         servers[name] = subprocess.Popen(
-            [sys.executable, __file__, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+            [sys.executable, __file__, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
         )
     process = servers[name]
     print(script, file=process.stdin, flush=True)

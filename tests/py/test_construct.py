@@ -29,8 +29,16 @@ def test_constructors_keep_the_device_of_like(fw):
     if fw.elsewhere is None or fw.name != "torch":
         pytest.skip("one device")
     x = fw.torch.empty((2, 3), dtype=fw.torch.float16, device=fw.elsewhere)
-    for got in (at.zeros((2,), like=x), at.ones(2, like=x), at.full(2, 7, like=x), at.full(2, np.float32(7), like=x),
-                at.zeros_like(x), at.ones_like(x), at.full_like(x, 3), at.zeros_like(x, "float16")):  # fmt: skip
+    for got in (
+        at.zeros((2,), like=x),
+        at.ones(2, like=x),
+        at.full(2, 7, like=x),
+        at.full(2, np.float32(7), like=x),
+        at.zeros_like(x),
+        at.ones_like(x),
+        at.full_like(x, 3),
+        at.zeros_like(x, "float16"),
+    ):
         assert fw.device(got) == fw.elsewhere and fw.dtype(got) == "float16"
     assert fw.device(at.arange(3, like=x)) == fw.elsewhere
     assert fw.device(at.arange(3, like=x, device="cpu")) == "cpu"
@@ -38,7 +46,14 @@ def test_constructors_keep_the_device_of_like(fw):
 
 
 def test_without_like_a_constructor_is_numpys_even_beside_an_own_dtype(fw):
-    for got in (at.zeros(2), at.ones(2), at.full(2, 1), at.arange(2), at.zeros(2, dtype="int8"), at.full(2, 1, dtype=np.float32)):
+    for got in (
+        at.zeros(2),
+        at.ones(2),
+        at.full(2, 1),
+        at.arange(2),
+        at.zeros(2, dtype="int8"),
+        at.full(2, 1, dtype=np.float32),
+    ):
         assert type(got) is np.ndarray
     assert at.zeros(2, dtype=fw.own_dtype("float32")).dtype == np.float32
 

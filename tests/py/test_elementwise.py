@@ -31,7 +31,13 @@ def test_operands_are_not_changed_in_place(fw):
 
 
 def test_scalars_alone_run_on_numpy(fw):
-    for got in (at.exp(1.0), at.maximum(1, 2), at.where(True, 1, 2), at.clip(5, 0, 2), at.fill_nan(float("nan"))):
+    for got in (
+        at.exp(1.0),
+        at.maximum(1, 2),
+        at.where(True, 1, 2),
+        at.clip(5, 0, 2),
+        at.fill_nan(float("nan")),
+    ):
         assert type(got) is np.ndarray and got.shape == ()
 
 
@@ -39,8 +45,13 @@ def test_scalars_alone_run_on_numpy(fw):
 @pytest.mark.parametrize("op", ["exp", "sqrt", "maximum", "where", "clip", "fill_nan"])
 def test_numpy_memory_of_every_kind(op, kind):
     x = np.arange(12.0, dtype="float32").reshape(3, 4)
-    odd = {"strided": np.repeat(x, 2, 1)[:, ::2], "reversed": x[::-1].copy()[::-1], "swapped": x.astype(">f4"),
-           "Fortran": np.asfortranarray(x), "read-only": np.broadcast_to(x, (3, 4))}[kind]  # fmt: skip
+    odd = {
+        "strided": np.repeat(x, 2, 1)[:, ::2],
+        "reversed": x[::-1].copy()[::-1],
+        "swapped": x.astype(">f4"),
+        "Fortran": np.asfortranarray(x),
+        "read-only": np.broadcast_to(x, (3, 4)),
+    }[kind]
     more = {"maximum": (x.T.copy().T,), "where": (x, -x), "clip": (2, 5)}.get(op, ())
     got, want = getattr(at, op)(odd, *more), getattr(at, op)(x, *more)
     assert np.array_equal(got, want) and got.dtype.name == "float32"
@@ -50,7 +61,21 @@ def test_results_stay_on_the_device(fw):
     if fw.elsewhere is None or fw.name != "torch":
         pytest.skip("one device")
     x = fw.torch.empty(3, device=fw.elsewhere)
-    for got in (at.exp(x), at.rsqrt(x), at.maximum(x, 1), at.where(x, x, 0.0), at.clip(x, 0, 1), at.fill_nan(x), at.sum(x),
-                at.mean(x, 0), at.cumsum(x), at.take(x, 1), at.take(x, np.array([0, 1])), at.reshape(x, (3, 1)),
-                at.repeat(x, 2), at.concatenate([x, np.ones(2, np.float32)]), at.astype(x, "int8")):  # fmt: skip
+    for got in (
+        at.exp(x),
+        at.rsqrt(x),
+        at.maximum(x, 1),
+        at.where(x, x, 0.0),
+        at.clip(x, 0, 1),
+        at.fill_nan(x),
+        at.sum(x),
+        at.mean(x, 0),
+        at.cumsum(x),
+        at.take(x, 1),
+        at.take(x, np.array([0, 1])),
+        at.reshape(x, (3, 1)),
+        at.repeat(x, 2),
+        at.concatenate([x, np.ones(2, np.float32)]),
+        at.astype(x, "int8"),
+    ):
         assert fw.device(got) == fw.elsewhere

@@ -18,12 +18,23 @@ from anytensor import _core
 X = A([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "float32")
 V = A([1.0, 2.0, 3.0], "float32")
 I = A([0, 1, 1], "int64")  # noqa: E741
-NOT_ARRAYS = {"a list": [1.0], "a tuple": (1.0,), "None": None, "a string": "abc", "an object": object(), "a dict": {},
-              "a complex": 1j, "a function": len}  # fmt: skip
+NOT_ARRAYS = {
+    "a list": [1.0],
+    "a tuple": (1.0,),
+    "None": None,
+    "a string": "abc",
+    "an object": object(),
+    "a dict": {},
+    "a complex": 1j,
+    "a function": len,
+}
 
 # A call of each function that works: the bad calls below change one argument of it.
 GOOD = {
-    **{op: {"x": X} for op in ("exp", "log", "sqrt", "rsqrt", "sum", "prod", "mean", "min", "max", "cumsum", "shape")},
+    **{
+        op: {"x": X}
+        for op in ("exp", "log", "sqrt", "rsqrt", "sum", "prod", "mean", "min", "max", "cumsum", "shape")
+    },
     **{op: {"x": X, "y": X} for op in ("maximum", "minimum")},
     "fill_nan": {"x": X, "value": 0.0},
     "where": {"condition": A([[True, False]], "bool"), "x": X, "y": X},
@@ -42,11 +53,26 @@ GOOD = {
     "segment_softmax": {"logits": X, "segment_ids": I, "num_segments": 2},
     "segment_count": {"segment_ids": I, "num_segments": 2},
     "partition_ids": {"partitions": A([1, 2], "int64"), "total_length": 3},
-    **{f"partition_{op}": {"x": X, "partitions": A([1, 2], "int64"), "total_length": 3} for op in ("sum", "min", "max")},
+    **{
+        f"partition_{op}": {"x": X, "partitions": A([1, 2], "int64"), "total_length": 3}
+        for op in ("sum", "min", "max")
+    },
     "partition_softmax": {"logits": X, "partitions": A([1, 2], "int64"), "total_length": 3},
-}  # fmt: skip
-ARRAYS = ("x", "y", "condition", "logits", "segment_ids", "partitions", "indices", "min", "max", "value", "repeats",
-          "fill_value")  # fmt: skip
+}
+ARRAYS = (
+    "x",
+    "y",
+    "condition",
+    "logits",
+    "segment_ids",
+    "partitions",
+    "indices",
+    "min",
+    "max",
+    "value",
+    "repeats",
+    "fill_value",
+)
 SIZES = {"num_segments": cases.SEGMENT_OPS, "total_length": [op for op in GOOD if op.startswith("partition")]}
 
 
@@ -134,16 +160,36 @@ def test_repeats_that_are_not_integral_are_a_type_error(fw, dtype):
 # --- sizes ------------------------------------------------------------------------------------------------
 
 SIZE_CALLS = [(op, name) for name, ops in SIZES.items() for op in ops] + [
-    ("zeros", "shape"), ("ones", "shape"), ("full", "shape"), ("reshape", "shape"), ("repeat", "total_repeat_length"),
-]  # fmt: skip
+    ("zeros", "shape"),
+    ("ones", "shape"),
+    ("full", "shape"),
+    ("reshape", "shape"),
+    ("repeat", "total_repeat_length"),
+]
 NO_SIZES = {
-    "None": None, "True": True, "np.True_": np.True_, "2.5": 2.5, "np.float64(2.5)": np.float64(2.5), "nan": np.nan,
-    "inf": np.inf, "1e300": 1e300, "a string": "2", "np.str_": np.str_("2"), "a complex": 2j,
-    "np.complex64": np.complex64(2), "np.timedelta64": np.timedelta64(2), "np.datetime64": np.datetime64(2, "s"),
-    "np.void": np.void(b"ab"), "an object": object(), "a dict": {}, "a 0-d float array": A(2.0, "float32"),
-    "a 0-d bool array": A(True, "bool"), "a vector of one": A([2], "int64"), "a NumPy vector of one": N([2], "int64"),
+    "None": None,
+    "True": True,
+    "np.True_": np.True_,
+    "2.5": 2.5,
+    "np.float64(2.5)": np.float64(2.5),
+    "nan": np.nan,
+    "inf": np.inf,
+    "1e300": 1e300,
+    "a string": "2",
+    "np.str_": np.str_("2"),
+    "a complex": 2j,
+    "np.complex64": np.complex64(2),
+    "np.timedelta64": np.timedelta64(2),
+    "np.datetime64": np.datetime64(2, "s"),
+    "np.void": np.void(b"ab"),
+    "an object": object(),
+    "a dict": {},
+    "a 0-d float array": A(2.0, "float32"),
+    "a 0-d bool array": A(True, "bool"),
+    "a vector of one": A([2], "int64"),
+    "a NumPy vector of one": N([2], "int64"),
     "a 0-d NumPy float array": N(2.0, "float64"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", NO_SIZES)
@@ -222,8 +268,16 @@ def test_partitions_of_another_rank_are_a_value_error(fw, op):
 def test_a_total_that_is_not_the_sum_is_a_value_error_that_names_both(fw, op):
     for total in (0, 2, 4):
         bad(fw, op, ValueError, "total_length", "expected 3", f"found {total}", total_length=total)
-        bad(fw, op, ValueError, "total_length", "expected 3", f"found {total}", total_length=total,
-            partitions=N([1, 2], "int32"))  # fmt: skip
+        bad(
+            fw,
+            op,
+            ValueError,
+            "total_length",
+            "expected 3",
+            f"found {total}",
+            total_length=total,
+            partitions=N([1, 2], "int32"),
+        )
 
 
 @pytest.mark.parametrize("op", [op for op in GOOD if op.startswith("partition")])
@@ -254,24 +308,51 @@ def test_cumsum_needs_an_axis_and_a_rank(fw):
 def test_repeat_refuses_negative_counts_and_other_lengths(fw):
     bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=-1)
     bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=A([1, -1, 1], "int64"))
-    bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=A([1, -1, 1], "int64"), total_repeat_length=4)
+    bad(
+        fw,
+        "repeat",
+        ValueError,
+        "repeats",
+        ">= 0",
+        "-1",
+        repeats=A([1, -1, 1], "int64"),
+        total_repeat_length=4,
+    )
     bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=N(-1, "int64"))
-    bad(fw, "repeat", ValueError, "repeats", "one per element", repeats=A([1, 2], "int64"), total_repeat_length=4)
+    bad(
+        fw,
+        "repeat",
+        ValueError,
+        "repeats",
+        "one per element",
+        repeats=A([1, 2], "int64"),
+        total_repeat_length=4,
+    )
     bad(fw, "repeat", ValueError, "repeats", "rank 2", repeats=A([[1, 2, 1]], "int64"), total_repeat_length=4)
 
 
 @pytest.mark.parametrize("counts", [2**61, [2**62] * 2 + [3], [2**63 - 1] * 3], ids=str)
 @pytest.mark.parametrize("total", [None, 4])
 def test_repeat_refuses_counts_whose_sum_overflows_where_frameworks_crash(fw, counts, total):
-    bad(fw, "repeat", ValueError, "repeats", "too many", repeats=A(counts, "int64"), total_repeat_length=total,
-        x=A([1] * 8 if isinstance(counts, int) else [1] * 3, "int8"))  # fmt: skip
+    bad(
+        fw,
+        "repeat",
+        ValueError,
+        "repeats",
+        "too many",
+        repeats=A(counts, "int64"),
+        total_repeat_length=total,
+        x=A([1] * 8 if isinstance(counts, int) else [1] * 3, "int8"),
+    )
 
 
 def test_repeat_with_a_total_and_an_axis_is_not_implemented(fw):
     bad(fw, "repeat", NotImplementedError, "total_repeat_length", "axis", total_repeat_length=3, axis=0)
 
 
-@pytest.mark.parametrize("zero", [0, 0.0, np.int64(0), np.float32(0), A(0, "int64"), N(0.0, "float64")], ids=repr)
+@pytest.mark.parametrize(
+    "zero", [0, 0.0, np.int64(0), np.float32(0), A(0, "int64"), N(0.0, "float64")], ids=repr
+)
 def test_arange_refuses_a_step_of_zero(fw, zero):
     bad(fw, "arange", ValueError, "'step'", "not 0", stop=5, step=zero)
 
@@ -279,20 +360,53 @@ def test_arange_refuses_a_step_of_zero(fw, zero):
 # --- values -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dtype", "number"), [("int8", 128), ("int8", -129), ("uint8", 256), ("uint8", -1), ("int32", 2**31),
-    ("int64", 2**63), ("uint64", 2**64), ("uint64", -1), ("int64", 10**400), ("int16", -(10**400))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [
+        ("int8", 128),
+        ("int8", -129),
+        ("uint8", 256),
+        ("uint8", -1),
+        ("int32", 2**31),
+        ("int64", 2**63),
+        ("uint64", 2**64),
+        ("uint64", -1),
+        ("int64", 10**400),
+        ("int16", -(10**400)),
+    ],
+)
 def test_a_python_integer_that_does_not_fit_is_an_overflow_error(fw, dtype, number):
     x = A([1, 2], dtype)
     for op, (one, other) in itertools.product(("maximum", "minimum"), ((x, number), (number, x))):
         name = "x" if one is number else "y"
         bad(fw, op, OverflowError, f"'{name}'", "out of bounds", dtype, x=one, y=other)
-    bad(fw, "where", OverflowError, "'y'", "out of bounds", dtype, condition=A([True, False], "bool"), x=x, y=number)
+    bad(
+        fw,
+        "where",
+        OverflowError,
+        "'y'",
+        "out of bounds",
+        dtype,
+        condition=A([True, False], "bool"),
+        x=x,
+        y=number,
+    )
     bad(fw, "clip", OverflowError, "'min'", "out of bounds", dtype, x=x, min=number, max=None)
     bad(fw, "fill_nan", OverflowError, "'value'", "out of bounds", dtype, x=x, value=number)
     bad(fw, "full", OverflowError, "'fill_value'", "out of bounds", dtype, fill_value=number, dtype=dtype)
     bad(fw, "full_like", OverflowError, "'fill_value'", "out of bounds", dtype, x=x, fill_value=number)
     for op in ("segment_min_or_constant", "segment_max_or_constant"):
-        bad(fw, op, OverflowError, "'constant'", "out of bounds", dtype, x=x, segment_ids=A([0, 1], "int64"), constant=number)
+        bad(
+            fw,
+            op,
+            OverflowError,
+            "'constant'",
+            "out of bounds",
+            dtype,
+            x=x,
+            segment_ids=A([0, 1], "int64"),
+            constant=number,
+        )
 
 
 def test_a_count_or_bound_beyond_64_bits_is_an_overflow_error(fw):
@@ -323,8 +437,12 @@ def test_take_of_uint64_beyond_int64_is_an_index_error_and_no_negative_index(fw,
 # --- dtypes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["foo", "complex64", "", "datetime64[s]", "object", 3, 1.5, [1], object(), complex, str, b"int8"])
-@pytest.mark.parametrize("op", ["astype", "full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "arange"])
+@pytest.mark.parametrize(
+    "dtype", ["foo", "complex64", "", "datetime64[s]", "object", 3, 1.5, [1], object(), complex, str, b"int8"]
+)
+@pytest.mark.parametrize(
+    "op", ["astype", "full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "arange"]
+)
 def test_what_is_no_dtype_is_a_type_error(fw, op, dtype):
     bad(fw, op, TypeError, "'dtype'", "expected a bool, integer or floating dtype", "found", dtype=dtype)
 
@@ -340,7 +458,12 @@ def test_numpy_arrays_of_other_kinds_give_a_type_error_and_no_crash(dtype):
     for op in cases.SEGMENT_OPS[:-1]:
         with pytest.raises(TypeError):
             getattr(at, op)(x, ids, 2)
-    for op, arguments in ((at.segment_count, (x, 2)), (at.partition_ids, (x, 2)), (at.take, (ids, x)), (at.repeat, (ids, x))):
+    for op, arguments in (
+        (at.segment_count, (x, 2)),
+        (at.partition_ids, (x, 2)),
+        (at.take, (ids, x)),
+        (at.repeat, (ids, x)),
+    ):
         with pytest.raises(TypeError):
             op(*arguments)
 
@@ -348,10 +471,16 @@ def test_numpy_arrays_of_other_kinds_give_a_type_error_and_no_crash(dtype):
 # --- axes -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("axis", [1.0, "0", True, np.float64(0), object(), {}], ids=lambda axis: type(axis).__name__)
+@pytest.mark.parametrize(
+    "axis", [1.0, "0", True, np.float64(0), object(), {}], ids=lambda axis: type(axis).__name__
+)
 def test_what_is_no_axis_is_a_type_error(fw, axis):
     for op, name in [(op, "axes") for op in ("sum", "prod", "mean", "min", "max")] + [
-        ("cumsum", "axis"), ("take", "axis"), ("concatenate", "axis"), ("repeat", "axis")]:  # fmt: skip
+        ("cumsum", "axis"),
+        ("take", "axis"),
+        ("concatenate", "axis"),
+        ("repeat", "axis"),
+    ]:
         bad(fw, op, TypeError, f"'{name}'", "expected an int", **{name: axis})
         if name == "axes":
             bad(fw, op, TypeError, "'axes'", "expected an int", axes=(0, axis))
@@ -360,7 +489,11 @@ def test_what_is_no_axis_is_a_type_error(fw, axis):
 @pytest.mark.parametrize("axis", [2, -3, 7, -20, 100, -100, 2**40, 2**70])
 def test_an_axis_out_of_range_is_an_index_or_value_error_that_names_the_function(fw, axis):
     for op, name in [(op, "axes") for op in ("sum", "prod", "mean", "min", "max")] + [
-        ("cumsum", "axis"), ("take", "axis"), ("concatenate", "axis"), ("repeat", "axis")]:  # fmt: skip
+        ("cumsum", "axis"),
+        ("take", "axis"),
+        ("concatenate", "axis"),
+        ("repeat", "axis"),
+    ]:
         for value in (axis, (axis,), [0, axis]) if name == "axes" else (axis,):
             with pytest.raises((IndexError, ValueError)) as caught:
                 call(fw, op, {**GOOD[op], name: value})
@@ -390,7 +523,9 @@ def test_arguments_that_do_not_fit_the_signature_are_a_type_error(fw, op):
     function, good = getattr(at, op), cases.build(fw, GOOD[op])
     with pytest.raises(TypeError, match=rf"{op}\(\) got an unexpected keyword argument 'nonsense'"):
         function(*list(good.values())[:1], nonsense=1)
-    with pytest.raises(TypeError, match=rf"{op}\(\) takes at most \d positional arguments \(9 given\): too many positional"):
+    with pytest.raises(
+        TypeError, match=rf"{op}\(\) takes at most \d positional arguments \(9 given\): too many positional"
+    ):
         function(*[fw.array([1.0], "float32")] * 9)
     with pytest.raises(TypeError, match=rf"{op}\(\) missing required argument"):
         function()
@@ -413,7 +548,12 @@ def test_arange_takes_its_start_by_position_only():
 
 def test_options_after_the_star_are_keywords_only(fw):
     x = fw.array([1.0], "float32")
-    for arguments in ((at.sum, x, 0, True), (at.zeros, 3, "float32"), (at.full, 3, 1, "float32"), (at.repeat, x, 2, 3)):
+    for arguments in (
+        (at.sum, x, 0, True),
+        (at.zeros, 3, "float32"),
+        (at.full, 3, 1, "float32"),
+        (at.repeat, x, 2, 3),
+    ):
         with pytest.raises(TypeError, match="too many positional"):
             arguments[0](*arguments[1:])
 
@@ -422,7 +562,18 @@ def test_options_after_the_star_are_keywords_only(fw):
 @pytest.mark.parametrize("op", sorted(GOOD))
 def test_numpy_beside_a_framework_is_no_second_framework(peer, op):
     """Each array of the call in turn is NumPy's."""
-    if op in ("zeros_like", "ones_like", "full_like", "shape", "zeros", "ones", "full", "arange", "partition_ids", "segment_count"):
+    if op in (
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "shape",
+        "zeros",
+        "ones",
+        "full",
+        "arange",
+        "partition_ids",
+        "segment_count",
+    ):
         pytest.skip("one array")
     good = GOOD[op]
     names = [name for name, value in good.items() if isinstance(value, A)]
@@ -497,7 +648,10 @@ def test_a_list_that_changes_during_the_call_does_no_harm(fw):
             self.of.clear()
             return 1
 
-    for op in (lambda s: at.zeros(s, like=fw.array([1.0], "float32")), lambda s: at.reshape(fw.array([1.0], "float32"), s)):
+    for op in (
+        lambda s: at.zeros(s, like=fw.array([1.0], "float32")),
+        lambda s: at.reshape(fw.array([1.0], "float32"), s),
+    ):
         sizes = []
         sizes += [Emptied(sizes), 1, 1]
         assert at.shape(op(sizes)) == (1, 1, 1)
@@ -508,7 +662,11 @@ def test_a_list_that_changes_during_the_call_does_no_harm(fw):
 
 @pytest.mark.skipif(len(FOUND) < 2, reason="one framework alone")
 def test_a_list_that_a_warning_empties_is_joined_all_the_same(peer):
-    arrays = [peer.array([1.0], "float32"), np.arange(3, dtype="float32")[::-1], np.arange(2, dtype="float32")]
+    arrays = [
+        peer.array([1.0], "float32"),
+        np.arange(3, dtype="float32")[::-1],
+        np.arange(2, dtype="float32"),
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = lambda *args, **kwargs: arrays.clear()

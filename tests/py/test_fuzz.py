@@ -64,7 +64,9 @@ class Fuzz:
         if dtype.startswith("float"):
             x = rng.normal(0, 3, shape)
             if self.random.random() < 0.2:
-                x = np.where(rng.random(shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30], shape), x)
+                x = np.where(
+                    rng.random(shape) < 0.2, rng.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30], shape), x
+                )
             return x
         info = np.iinfo(dtype)
         if self.random.random() < 0.1:
@@ -79,8 +81,12 @@ class Fuzz:
         fw = where or (self.fw if self.random.random() < 0.85 else conftest.framework("numpy"))
         x = fw.array(x, dtype)
         if fw.name == "numpy" and self.random.random() < 0.2:
-            x = self.pick(lambda: x[::-1] if x.ndim else x, lambda: x.T, lambda: x[..., ::2] if x.ndim else x,
-                          lambda: x.astype(x.dtype.newbyteorder("S")))()  # fmt: skip
+            x = self.pick(
+                lambda: x[::-1] if x.ndim else x,
+                lambda: x.T,
+                lambda: x[..., ::2] if x.ndim else x,
+                lambda: x.astype(x.dtype.newbyteorder("S")),
+            )()
             x.flags.writeable = self.random.random() < 0.5
         return x
 
@@ -89,17 +95,84 @@ class Fuzz:
 
     def anything(self):
         r = self.random
-        return self.pick(
-            None, True, False, 0, 1, -1, 2, 7, 2**62, 2**63, -(2**63), 10**30, -(10**400), 1.5, -0.0, 1e300, math.nan,
-            math.inf, 1j, "", "float32", "int8", "x", b"x", [], [1, 2], (), (1, 2), (2, -1), [None], {}, {1}, object(), Odd(),
-            Raising(), len, int, float, np.float32, np.dtype("int16"), np.float16(1.5), np.int8(-3), np.uint64(2**63), np.bool_(True),
-            np.complex64(1j), np.str_("a"), np.datetime64(1, "s"), np.timedelta64(2, "s"), np.void(b"ab"), np.longdouble(2), range(3), slice(2),
-            np.zeros((), "complex64"), np.zeros(2, "datetime64[s]"), np.array(["a", "b"]), np.array([None, 1], object),
-            np.zeros(2, [("a", "i4")]), np.ma.masked_array([1.0, 2.0], [True, False]), memoryview(b"abc"), iter([1]), Ellipsis,
-            NotImplemented, [np.ones(2)], (np.ones(2), [1]), np.ones((1,) * 20), np.zeros((0, 3)),
-            self.fw.own_dtype("float32"), self.fw.own_dtype("int64"), *(self.array(where=other) for other in self.others), self.array(),
-            self.array(), self.array(shape=()),
-        ) if r.random() < 0.97 else [self.anything() for _ in range(r.randrange(3))]  # fmt: skip
+        return (
+            self.pick(
+                None,
+                True,
+                False,
+                0,
+                1,
+                -1,
+                2,
+                7,
+                2**62,
+                2**63,
+                -(2**63),
+                10**30,
+                -(10**400),
+                1.5,
+                -0.0,
+                1e300,
+                math.nan,
+                math.inf,
+                1j,
+                "",
+                "float32",
+                "int8",
+                "x",
+                b"x",
+                [],
+                [1, 2],
+                (),
+                (1, 2),
+                (2, -1),
+                [None],
+                {},
+                {1},
+                object(),
+                Odd(),
+                Raising(),
+                len,
+                int,
+                float,
+                np.float32,
+                np.dtype("int16"),
+                np.float16(1.5),
+                np.int8(-3),
+                np.uint64(2**63),
+                np.bool_(True),
+                np.complex64(1j),
+                np.str_("a"),
+                np.datetime64(1, "s"),
+                np.timedelta64(2, "s"),
+                np.void(b"ab"),
+                np.longdouble(2),
+                range(3),
+                slice(2),
+                np.zeros((), "complex64"),
+                np.zeros(2, "datetime64[s]"),
+                np.array(["a", "b"]),
+                np.array([None, 1], object),
+                np.zeros(2, [("a", "i4")]),
+                np.ma.masked_array([1.0, 2.0], [True, False]),
+                memoryview(b"abc"),
+                iter([1]),
+                Ellipsis,
+                NotImplemented,
+                [np.ones(2)],
+                (np.ones(2), [1]),
+                np.ones((1,) * 20),
+                np.zeros((0, 3)),
+                self.fw.own_dtype("float32"),
+                self.fw.own_dtype("int64"),
+                *(self.array(where=other) for other in self.others),
+                self.array(),
+                self.array(),
+                self.array(shape=()),
+            )
+            if r.random() < 0.97
+            else [self.anything() for _ in range(r.randrange(3))]
+        )
 
     def or_anything(self, value):
         return self.anything() if self.random.random() < self.bad else value
@@ -110,7 +183,9 @@ class Fuzz:
 
     def ids(self, length, n):
         dtype = self.pick(*conftest.INTEGERS)
-        x = np.random.default_rng(self.random.randrange(2**32)).integers(-2 if dtype[0] == "i" else 0, n + 3, length)
+        x = np.random.default_rng(self.random.randrange(2**32)).integers(
+            -2 if dtype[0] == "i" else 0, n + 3, length
+        )
         return (self.fw if self.random.random() < 0.8 else conftest.framework("numpy")).array(x, dtype)
 
     def size(self, n):
@@ -123,18 +198,32 @@ class Fuzz:
         if op in ("exp", "log", "sqrt", "rsqrt", "shape", "zeros_like", "ones_like"):
             return [a(x)], {}
         if op in ("maximum", "minimum"):
-            y = self.pick(2.0, 1, True, np.float32(2), self.array(shape=x.shape), self.array(shape=()), self.array(shape=x.shape[-1:]))
+            y = self.pick(
+                2.0,
+                1,
+                True,
+                np.float32(2),
+                self.array(shape=x.shape),
+                self.array(shape=()),
+                self.array(shape=x.shape[-1:]),
+            )
             return [a(x), a(y)], {}
         if op == "fill_nan":
             return [a(x), a(self.pick(0.0, 1, self.array(shape=())))], {}
         if op == "where":
-            return [a(self.array(self.pick("bool", *DTYPES), x.shape)), a(x), a(self.pick(2.0, self.array(shape=x.shape)))], {}
+            return [
+                a(self.array(self.pick("bool", *DTYPES), x.shape)),
+                a(x),
+                a(self.pick(2.0, self.array(shape=x.shape))),
+            ], {}
         if op == "clip":
             low, high = self.pick(None, 0, -1.5, self.array(shape=())), self.pick(None, 1, 2.5)
             return [a(x), a(low)], {"max": a(high)}
         if op in ("sum", "prod", "mean", "min", "max"):
             rank = len(x.shape)
-            axes = self.pick(None, self.axis(x), tuple(r.sample(range(rank), r.randrange(rank + 1))), list(range(rank)))
+            axes = self.pick(
+                None, self.axis(x), tuple(r.sample(range(rank), r.randrange(rank + 1))), list(range(rank))
+            )
             return [a(x)], {"axes": a(axes), "keepdims": a(self.pick(True, False))}
         if op == "cumsum":
             return [a(x), a(self.axis(x))], {}
@@ -142,7 +231,11 @@ class Fuzz:
             x = self.array(where=self.fw, shape=self.pick((5,), (5, 5), (5, 5, 5)))
             low = self.pick(-5, 0)
             index = np.random.default_rng(r.randrange(2**32)).integers(low, 5, self.shape())
-            return [a(x), a(self.fw.array(index, self.pick("int64", "int32", "int8"))), a(self.pick(0, -1, None))], {}
+            return [
+                a(x),
+                a(self.fw.array(index, self.pick("int64", "int32", "int8"))),
+                a(self.pick(0, -1, None)),
+            ], {}
         if op == "repeat":
             n = math.prod(x.shape)
             counts = self.pick(2, 0, np.int64(3), self.fw.array(np.arange(n) % 3, "int64"), np.array(1))
@@ -161,7 +254,10 @@ class Fuzz:
         if op == "full_like":
             return [a(x), a(self.pick(1, 2.5, True, self.array(shape=())))], {}
         if op == "arange":
-            return [a(self.pick(0, 5, -2, 2.5)), a(self.pick(None, 7, 3.5))], {"step": a(self.pick(1, 2, -1, 0.5)), "like": a(x)}
+            return [a(self.pick(0, 5, -2, 2.5)), a(self.pick(None, 7, 3.5))], {
+                "step": a(self.pick(1, 2, -1, 0.5)),
+                "like": a(x),
+            }
         return self.segments(op, a)
 
     def dtype(self):
@@ -170,7 +266,10 @@ class Fuzz:
 
     def segments(self, op, a):
         length, n = self.pick(0, 1, 4, 9), self.pick(0, 1, 3, 5)
-        x = self.array(shape=self.pick((length,), (length, 2), (length, 0), (length, 2, 2)), where=self.pick(self.fw, None))
+        x = self.array(
+            shape=self.pick((length,), (length, 2), (length, 0), (length, 2, 2)),
+            where=self.pick(self.fw, None),
+        )
         if op.startswith("partition"):
             counts = np.diff([0, *sorted(self.random.randrange(length + 1) for _ in range(n)), length])
             parts = self.fw.array(counts, self.pick(*conftest.INTEGERS))
@@ -224,7 +323,9 @@ def little_memory():
 def main(name, seed, calls):
     fuzz = Fuzz(name, seed)
     for framework in (fuzz.fw, *fuzz.others):  # threads are started before memory is short
-        at.segment_softmax(framework.array(np.ones((5000, 40)), "float64"), framework.array(np.zeros(5000), "int64"), 2)
+        at.segment_softmax(
+            framework.array(np.ones((5000, 40)), "float64"), framework.array(np.zeros(5000), "int64"), 2
+        )
     little_memory()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
@@ -236,7 +337,10 @@ def main(name, seed, calls):
         fuzz.bad = fuzz.pick(0.0, 0.0, 0.0, 0.15, 0.5, 1.0)
         args, kwargs = fuzz.call(op)
         if fuzz.random.random() < 0.05:
-            args, kwargs = [*args, fuzz.anything()], {**kwargs, fuzz.pick("x", "axis", "nonsense", "dtype"): fuzz.anything()}
+            args, kwargs = (
+                [*args, fuzz.anything()],
+                {**kwargs, fuzz.pick("x", "axis", "nonsense", "dtype"): fuzz.anything()},
+            )
         if fuzz.random.random() < 0.03:
             args = args[:-1]
         text = f"call {k}: {op}({args!r}, {kwargs!r})"
@@ -272,9 +376,15 @@ from hypothesis import strategies as st  # noqa: E402
 def test_random_calls_give_a_result_or_a_documented_exception(name, seed, record_property):
     package = str(pathlib.Path(at.__file__).resolve().parent.parent)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-X", "faulthandler", __file__, name, str(seed), str(CALLS)], text=True,
-                          capture_output=True, env=env)  # fmt: skip
-    assert done.returncode == 0, f"exit status {done.returncode}\n" + "\n".join(done.stderr.splitlines()[-40:])
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", __file__, name, str(seed), str(CALLS)],
+        text=True,
+        capture_output=True,
+        env=env,
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}\n" + "\n".join(
+        done.stderr.splitlines()[-40:]
+    )
     counts = json.loads(done.stdout.splitlines()[-1])
     print(f"{name}, seed {seed}: {sum(counts.values())} calls, {counts}")
     record_property("counts", counts)
@@ -285,8 +395,13 @@ def test_random_calls_give_a_result_or_a_documented_exception(name, seed, record
 
 # --- properties -------------------------------------------------------------------------------------------
 
-FEW = settings(max_examples=60, deadline=None, database=None, derandomize=True,
-               suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture])  # fmt: skip
+FEW = settings(
+    max_examples=60,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
 REDUCTIONS = ("segment_sum", "segment_min", "segment_max", "segment_mean", "segment_variance")
 PER_ROW = ("segment_softmax", "segment_normalize")
 
@@ -298,7 +413,11 @@ def segmented(draw, dtype="float64", low=-2, high=2):
     ids = draw(st.lists(st.integers(-2, n + 2), max_size=30))
     tail = draw(st.sampled_from([(), (1,), (3,), (2, 2), (0,)]))
     seed = draw(st.integers(0, 2**32 - 1))
-    return np.random.default_rng(seed).normal(size=(len(ids), *tail)).astype(dtype), np.array(ids, np.int64), n
+    return (
+        np.random.default_rng(seed).normal(size=(len(ids), *tail)).astype(dtype),
+        np.array(ids, np.int64),
+        n,
+    )
 
 
 def arrays(fw, x, ids):
@@ -387,7 +506,9 @@ def test_all_dropped_ids_are_one_dropped_id(fw, case):
     wild[out] = np.nan
     for op in REDUCTIONS:
         f = getattr(at, op)
-        assert np.array_equal(fw.numpy(f(*arrays(fw, x, ids), n)), fw.numpy(f(*arrays(fw, wild, other), n))), op
+        assert np.array_equal(
+            fw.numpy(f(*arrays(fw, x, ids), n)), fw.numpy(f(*arrays(fw, wild, other), n))
+        ), op
     for op in PER_ROW:
         f = getattr(at, op)
         one, two = fw.numpy(f(*arrays(fw, x, ids), n)), fw.numpy(f(*arrays(fw, wild, other), n))
@@ -398,7 +519,15 @@ def test_all_dropped_ids_are_one_dropped_id(fw, case):
 @given(st.lists(st.integers(0, 4), max_size=8), st.integers(0, 20))
 def test_repeat_to_a_total_is_repeat_cut_or_filled(fw, counts, total):
     x = np.arange(len(counts), dtype="float32")
-    got = fw.numpy(at.repeat(fw.array(x, "float32"), fw.array(np.array(counts, np.int64), "int64"), total_repeat_length=total))
+    got = fw.numpy(
+        at.repeat(
+            fw.array(x, "float32"), fw.array(np.array(counts, np.int64), "int64"), total_repeat_length=total
+        )
+    )
     plain = np.repeat(x, counts)[:total]
-    want = np.concatenate([plain, np.full(total - len(plain), x[-1] if len(x) else 0, "float32")]) if len(x) else plain
+    want = (
+        np.concatenate([plain, np.full(total - len(plain), x[-1] if len(x) else 0, "float32")])
+        if len(x)
+        else plain
+    )
     assert np.array_equal(got, want)

@@ -14,7 +14,17 @@ from conftest import FOUND, read_xfail
 
 import anytensor as at
 
-FRAMEWORKS = ("torch", "jax", "tensorflow", "array_api_compat", "einops", "jaxtyping", "ml_dtypes", "cupy", "dask")
+FRAMEWORKS = (
+    "torch",
+    "jax",
+    "tensorflow",
+    "array_api_compat",
+    "einops",
+    "jaxtyping",
+    "ml_dtypes",
+    "cupy",
+    "dask",
+)
 NEEDS_TORCH = pytest.mark.skipif("torch" not in FOUND, reason="torch is not installed")
 
 
@@ -23,8 +33,12 @@ def python(code):
     package = str(pathlib.Path(at.__file__).resolve().parent.parent)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([package, os.environ.get("PYTHONPATH", "")])}
     program = textwrap.dedent(code) + "\nprint('done')\n"
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", program], capture_output=True, text=True, env=env)
-    assert done.returncode == 0 and done.stdout.endswith("done\n"), f"{done.returncode}\n{done.stdout}{done.stderr}"
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", program], capture_output=True, text=True, env=env
+    )
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), (
+        f"{done.returncode}\n{done.stdout}{done.stderr}"
+    )
     return done
 
 
@@ -87,8 +101,17 @@ def test_torch_may_be_imported_after_calls_and_failures():
     """)
 
 
-@pytest.mark.parametrize("module", ["types.ModuleType('torch')", "None", "object()", "types.SimpleNamespace(Tensor=5)",
-    "types.SimpleNamespace(Tensor=object, SymInt=int)", "types.SimpleNamespace()"])  # fmt: skip
+@pytest.mark.parametrize(
+    "module",
+    [
+        "types.ModuleType('torch')",
+        "None",
+        "object()",
+        "types.SimpleNamespace(Tensor=5)",
+        "types.SimpleNamespace(Tensor=object, SymInt=int)",
+        "types.SimpleNamespace()",
+    ],
+)
 def test_half_imported_modules_do_not_break_numpy(module):
     python(f"""
         import sys, types

@@ -1,4 +1,4 @@
-"""take, repeat, reshape, concatenate, shape (SEMANTICS 9, 18); accuses the adapters and src/ops/partition.c (repeat)."""
+"""take, repeat, reshape, concatenate, shape (SEMANTICS 9, 18); accuses the adapters, src/ops/partition.c (repeat)."""
 
 import cases
 import numpy as np
@@ -35,6 +35,7 @@ def test_reshape_of_contiguous_numpy_memory_is_a_view():
     assert np.shares_memory(at.reshape(x, (2, 3)), x)
 
 
+@pytest.mark.filterwarnings("ignore:a NumPy array cannot be shared")
 def test_layout_of_strided_numpy_memory(fw):
     x = np.arange(24.0, dtype="float32").reshape(4, 6)[::-1, ::2]
     for got, want in (

@@ -22,7 +22,12 @@ BAD = {
     "a bad size": {"num_segments": -1, "total_length": 1, "total_repeat_length": -1, "shape": (-1, -1)},
     "a bad axis": {"axes": 9, "axis": 9},
     "a bad dtype": {"dtype": "nonsense"},
-    "the framework's own": {"y": "mismatch", "condition": "mismatch", "indices": "mismatch", "arrays": "mismatch"},
+    "the framework's own": {
+        "y": "mismatch",
+        "condition": "mismatch",
+        "indices": "mismatch",
+        "arrays": "mismatch",
+    },
 }
 
 
@@ -40,7 +45,11 @@ OPTIONS = {
 def fails_by(op, kind):
     """The arguments of a function that a kind of failure changes."""
     if BAD[kind] == "first":
-        return [next(iter(GOOD[op]))] if GOOD[op].keys() & {"x", "logits", "segment_ids", "partitions", "arrays"} else []
+        return (
+            [next(iter(GOOD[op]))]
+            if GOOD[op].keys() & {"x", "logits", "segment_ids", "partitions", "arrays"}
+            else []
+        )
     if kind == "a bad keyword":
         return ["nonsense"] if op != "shape" else []
     return [name for name in BAD[kind] if name in (*GOOD[op], *OPTIONS.get(op, ()))]
@@ -50,11 +59,19 @@ def spoiled(fw, op, kind):
     """The arguments of a call that fails in a certain way."""
     good = arguments(fw, op)
     odd = fw.array([1, 2, 77], "int64")
-    mismatch = {"y": odd, "condition": fw.array([True] * 5, "bool"), "indices": odd, "arrays": [*good.get("arrays", []), odd]}
+    mismatch = {
+        "y": odd,
+        "condition": fw.array([True] * 5, "bool"),
+        "indices": odd,
+        "arrays": [*good.get("arrays", []), odd],
+    }
     if BAD[kind] == "first":
         return {**good, fails_by(op, kind)[0]: [[1.0]]}
     changes = {name: BAD[kind][name] for name in fails_by(op, kind)}
-    return {**good, **{name: mismatch[name] if value == "mismatch" else value for name, value in changes.items()}}
+    return {
+        **good,
+        **{name: mismatch[name] if value == "mismatch" else value for name, value in changes.items()},
+    }
 
 
 def once(op, given):
@@ -83,7 +100,7 @@ def left_behind(op, given, count, fails):
     for _ in range(count):
         try:
             once(op, given)
-        except Exception:  # noqa: BLE001
+        except Exception:
             failed += 1
     assert failed == (count if fails else 0)
     gc.collect()
@@ -106,7 +123,9 @@ def test_good_calls_leave_nothing_behind(fw, op):
     assert_nothing_left(op, arguments(fw, op), CALLS, False)
 
 
-@pytest.mark.parametrize(("op", "kind"), [(op, kind) for op in sorted(GOOD) for kind in BAD if fails_by(op, kind)])
+@pytest.mark.parametrize(
+    ("op", "kind"), [(op, kind) for op in sorted(GOOD) for kind in BAD if fails_by(op, kind)]
+)
 def test_bad_calls_leave_nothing_behind(fw, op, kind):
     assert_nothing_left(op, spoiled(fw, op, kind), CALLS // 4, True)
 
@@ -116,7 +135,9 @@ def held(given):
     operands = []
     for value in given.values():
         operands += value if isinstance(value, list) else [value]
-    return [one for one in operands if not isinstance(one, (int, float, str, bool, type(None), tuple))] + list(given.values())
+    return [
+        one for one in operands if not isinstance(one, (int, float, str, bool, type(None), tuple))
+    ] + list(given.values())
 
 
 @pytest.mark.parametrize("op", sorted(GOOD))
@@ -128,7 +149,7 @@ def test_operands_keep_their_references(fw, op):
         for _ in range(20):
             try:
                 once(op, given)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 error.__traceback__ = None
         after = [sys.getrefcount(one) for one in watched]
         assert [abs(a - b) < 10 for a, b in zip(after, before, strict=True)] == [True] * len(watched), kind

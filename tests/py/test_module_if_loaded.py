@@ -1,4 +1,7 @@
-"""module_if_loaded: looks at sys.modules, never imports; callbacks run when a module comes. Accuses python/anytensor/_loaded.py."""
+"""module_if_loaded looks at sys.modules and never imports; callbacks run when a module comes.
+
+Accuses python/anytensor/_loaded.py.
+"""
 
 import importlib
 import sys

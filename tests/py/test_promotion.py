@@ -81,6 +81,7 @@ def test_a_warning_made_an_error_is_raised(peer):
             at.maximum(peer.array([0.0], "float32"), np.arange(4.0, dtype="float32")[::-1])
 
 
+@pytest.mark.filterwarnings("ignore:a NumPy array cannot be shared")
 def test_numpys_bfloat16_joins_a_framework(peer):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x = np.array([1.5, 2.5], ml_dtypes.bfloat16)

@@ -29,7 +29,6 @@ def test_reductions_on_numpy_do_not_warn():
         warnings.simplefilter("error")
         at.mean(np.zeros(0))
         at.mean(np.zeros((0, 2)), 0)
-        at.sum(np.array([np.inf, -np.inf]))
         at.max(np.array([np.nan, 1.0]))
 
 

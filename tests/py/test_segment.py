@@ -43,7 +43,9 @@ def frozen(x):
 
 
 @pytest.mark.parametrize("kind", FOREIGN)
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float32", "float64"]
+)
 def test_numpy_memory_of_every_kind_gives_the_same_values(dtype, kind):
     if dtype == "bfloat16" and kind == "foreign byte order":
         pytest.skip("ml_dtypes has one byte order")
@@ -54,7 +56,9 @@ def test_numpy_memory_of_every_kind_gives_the_same_values(dtype, kind):
     plain = np.ascontiguousarray(x).astype(fw.own_dtype(dtype))
     for op in cases.SEGMENT_OPS[:-1]:
         f = getattr(at, op)
-        assert oracle.difference(fw.numpy(f(x, ids, 4)), fw.numpy(f(plain, np.array(cases.IDS), 4)), 0) is None, op
+        assert (
+            oracle.difference(fw.numpy(f(x, ids, 4)), fw.numpy(f(plain, np.array(cases.IDS), 4)), 0) is None
+        ), op
     assert np.array_equal(at.segment_count(ids, 4), at.segment_count(np.array(cases.IDS), 4))
     assert (x.tobytes(), ids.tobytes()) == (kept, kept_ids)
 
@@ -67,7 +71,10 @@ def test_numpy_memory_of_every_kind_joins_a_framework(peer, kind):
         f = getattr(at, op)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            one, other = f(odd, peer.array(ids, "int64"), 4), f(peer.array(x, "float32"), FOREIGN[kind](ids), 4)
+            one, other = (
+                f(odd, peer.array(ids, "int64"), 4),
+                f(peer.array(x, "float32"), FOREIGN[kind](ids), 4),
+            )
         want = oracle.segment(op, odd, cases.IDS, 4, "float32")
         assert oracle.difference(peer.numpy(one), want, 2e-6) is None, op
         want = oracle.segment(op, x, cases.IDS, 4, "float32")
@@ -125,7 +132,13 @@ def test_torchs_default_dtype_is_followed():
     try:
         for dtype in (torch.float64, torch.float16, torch.float32):
             torch.set_default_dtype(dtype)
-            for got in (at.segment_count(ids, 1), at.segment_mean(x, ids, 1), at.exp(x), at.mean(x), at.maximum(x, 0.5)):
+            for got in (
+                at.segment_count(ids, 1),
+                at.segment_mean(x, ids, 1),
+                at.exp(x),
+                at.mean(x),
+                at.maximum(x, 0.5),
+            ):
                 assert got.dtype == dtype
     finally:
         torch.set_default_dtype(torch.float32)
@@ -134,7 +147,11 @@ def test_torchs_default_dtype_is_followed():
 def test_results_stay_on_the_device(fw):
     if fw.elsewhere is None:
         pytest.skip("one device")
-    x = fw.torch.empty((5, 2), device=fw.elsewhere) if fw.name == "torch" else pytest.skip("no such device here")
+    x = (
+        fw.torch.empty((5, 2), device=fw.elsewhere)
+        if fw.name == "torch"
+        else pytest.skip("no such device here")
+    )
     ids = fw.torch.empty(5, dtype=fw.torch.int32, device=fw.elsewhere)
     for op in cases.SEGMENT_OPS[:-1]:
         got = getattr(at, op)(x, ids, 3)

@@ -1,4 +1,7 @@
-"""The functions as Python sees them: builtins with signatures and docstrings; accuses src/python/methods.c, tools/opgen."""
+"""The functions as Python sees them: builtins with signatures and docstrings.
+
+Accuses src/python/methods.c and tools/opgen.
+"""
 
 import inspect
 import pathlib
@@ -12,25 +15,43 @@ from anytensor import _core
 
 OPS = _core.ops
 SIGNATURES = {
-    "exp": "(x)", "log": "(x)", "sqrt": "(x)", "rsqrt": "(x)",
-    "maximum": "(x, y)", "minimum": "(x, y)", "where": "(condition, x, y)", "fill_nan": "(x, value=0.0)",
-    "clip": "(x, min=None, max=None)", "cumsum": "(x, axis=0)", "take": "(x, indices, axis=0)",
-    **{op: "(x, axes=None, *, keepdims=False)" for op in ("sum", "prod", "mean", "min", "max")},
+    "exp": "(x)",
+    "log": "(x)",
+    "sqrt": "(x)",
+    "rsqrt": "(x)",
+    "maximum": "(x, y)",
+    "minimum": "(x, y)",
+    "where": "(condition, x, y)",
+    "fill_nan": "(x, value=0.0)",
+    "clip": "(x, min=None, max=None)",
+    "cumsum": "(x, axis=0)",
+    "take": "(x, indices, axis=0)",
+    **dict.fromkeys(("sum", "prod", "mean", "min", "max"), "(x, axes=None, *, keepdims=False)"),
     "repeat": "(x, repeats, *, total_repeat_length=None, axis=None)",
-    "reshape": "(x, shape)", "concatenate": "(arrays, axis=0)", "astype": "(x, dtype)",
+    "reshape": "(x, shape)",
+    "concatenate": "(arrays, axis=0)",
+    "astype": "(x, dtype)",
     "full": "(shape, fill_value, *, dtype=None, like=None)",
-    "zeros": "(shape, *, dtype=None, like=None)", "ones": "(shape, *, dtype=None, like=None)",
-    "full_like": "(x, fill_value, dtype=None)", "zeros_like": "(x, dtype=None)", "ones_like": "(x, dtype=None)",
+    "zeros": "(shape, *, dtype=None, like=None)",
+    "ones": "(shape, *, dtype=None, like=None)",
+    "full_like": "(x, fill_value, dtype=None)",
+    "zeros_like": "(x, dtype=None)",
+    "ones_like": "(x, dtype=None)",
     "arange": "(start, /, stop=None, step=1, *, dtype=None, like=None, device=None)",
-    **{f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
-       for op in ("sum", "min", "max", "mean", "variance", "normalize")},
+    **{
+        f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
+        for op in ("sum", "min", "max", "mean", "variance", "normalize")
+    },
     "segment_softmax": "(logits, segment_ids, num_segments, sorted=False)",
     "segment_count": "(segment_ids, num_segments, sorted=False)",
-    **{f"segment_{op}_or_constant": "(x, segment_ids, num_segments, constant=0.0, sorted=False)" for op in ("min", "max")},
+    **{
+        f"segment_{op}_or_constant": "(x, segment_ids, num_segments, constant=0.0, sorted=False)"
+        for op in ("min", "max")
+    },
     "partition_ids": "(partitions, total_length)",
     **{f"partition_{op}": "(x, partitions, total_length)" for op in ("sum", "min", "max")},
     "partition_softmax": "(logits, partitions, total_length)",
-}  # fmt: skip
+}
 
 
 def test_the_list_of_functions_is_that_of_the_surface():

@@ -304,16 +304,45 @@ static at_status wide_extreme(at_context *cx, const at_backend *be, int fn, cons
     return pa_finish(&f, cx, be, unordered(&f, be, y, t), out);
 }
 
+/* Two plain tensors: torch is asked first, and refuses the wide unsigned types itself. Tensors that only stand for
+ * others (fake ones) would be refused too late. */
+static bool asked_first(at_context *cx, const at_backend *be, int fn, at_array x, at_array y,
+                        at_array *out)
+{
+    const PyTypeObject *plain = (PyTypeObject *)FN(be, Tensor);
+    PyObject *args[] = {x.p, y.p};
+    if (x.be != be || y.be != be || Py_TYPE((PyObject *)x.p) != plain) return false;
+    PyObject *z = PyObject_Vectorcall(state_of(be)->fn[fn], args, 2, NULL);
+    if (z != NULL) {
+        *out = (at_array){z, be};
+        return true;
+    }
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    bool wide = wide_unsigned(be, x) != AT_NODTYPE;
+    PyErr_Restore(type, error, trace);
+    if (wide)
+        PyErr_Clear();
+    else
+        pa_foreign(cx);
+    return !wide;
+}
+
+static at_status extreme_of(at_context *cx, const at_backend *be, int fn, at_array x, at_array y,
+                            at_array *out)
+{
+    const at_array operand[] = {x, y}, beside = x.be == be ? x : y;
+    if (asked_first(cx, be, fn, x, y, out)) return cx->status;
+    at_dtype t = wide_unsigned(be, beside);
+    if (t != AT_NODTYPE) return wide_extreme(cx, be, fn, operand, beside, t, out);
+    return with_scalars(cx, be, fn, 2, operand, true, out);
+}
+
 #define EXTREME_SLOT(name)                                                                         \
     static at_status torch_##name(at_context *cx, const at_backend *be, at_array x, at_array y,    \
                                   at_array *out)                                                   \
     {                                                                                              \
-        PyObject *args[] = {x.p, y.p};                                                             \
-        const at_array operand[] = {x, y}, beside = x.be == be ? x : y;                            \
-        at_dtype t = wide_unsigned(be, beside);                                                    \
-        if (t != AT_NODTYPE) return wide_extreme(cx, be, FN_##name, operand, beside, t, out);      \
-        if (x.be == be && y.be == be) return plain_call(cx, be, FN_##name, args, 2, out);          \
-        return with_scalars(cx, be, FN_##name, 2, operand, true, out);                             \
+        return extreme_of(cx, be, FN_##name, x, y, out);                                           \
     }
 
 EXTREME_SLOT(maximum)
