@@ -4,13 +4,13 @@ Array functions go into the graph as they are and are traced through by the fram
 call they make is seen. shape() returns sizes, which a graph node cannot: Dynamo inlines its Python equivalent.
 """
 
-import hashlib
-
 from . import _core
 
 
 def _build_tag():
     """Names this build: torch keys a builtin in its compile cache by the name alone."""
+    import hashlib
+
     with open(_core.__file__, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     return f"anytensor-{_core.__version__}-{digest[:16]}"

@@ -61,12 +61,9 @@ def module_if_loaded(name, callback=None, *, raises=False):
     With raises=True a module that is not loaded is a RuntimeError; the callback stays queued.
     """
     module = sys.modules.get(name)
-    if module is not None and getattr(getattr(module, "__spec__", None), "_initializing", False):
-        module_ready = False
-    else:
-        module_ready = module is not None
+    half_way = getattr(getattr(module, "__spec__", None), "_initializing", False)
     if callback is not None:
-        if module_ready:
+        if module is not None and not half_way:
             callback(module)
         else:
             _waiting.setdefault(name, []).append(callback)

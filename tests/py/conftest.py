@@ -67,6 +67,7 @@ class Torch:
 
     def __init__(self):
         self.torch = pytest.importorskip("torch")
+        self.torch.set_num_threads(1)  # the arrays are small, and the tests run side by side
 
     def array(self, data, dtype):
         if dtype == "bfloat16":

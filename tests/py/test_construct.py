@@ -74,3 +74,9 @@ def test_like_may_be_a_parameter_that_asks_for_gradients(fw):
     p = fw.torch.nn.Parameter(fw.torch.ones(2))
     for got in (at.zeros(2, like=p), at.ones_like(p), at.full(2, 3.0, like=p), at.arange(3, like=p)):
         assert type(got) is fw.torch.Tensor and not got.requires_grad
+
+
+def test_a_scalar_as_like_beside_an_array_is_no_crash(fw):
+    assert fw.numpy(at.full((2,), fw.array(1.0, "float32"), like=2.0)).tolist() == [1.0, 1.0]
+    assert fw.numpy(at.arange(fw.array(3, "int64"), like=2)).tolist() == [0, 1, 2]
+    assert at.zeros(2, like=2.0).tolist() == [0.0, 0.0]

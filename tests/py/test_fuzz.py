@@ -52,6 +52,7 @@ class Fuzz:
         self.fw = conftest.framework(name)
         self.random = random.Random(seed)
         self.others = [conftest.framework(other) for other in conftest.FOUND if other != name]
+        self.fixed = self.fixed_values()
         self.bad = 0.0  # how likely an argument is anything
 
     def pick(self, *choices):
@@ -94,85 +95,91 @@ class Fuzz:
         return tuple(self.pick(0, 1, 2, 3, 5) for _ in range(self.pick(0, 1, 1, 2, 2, 3)))
 
     def anything(self):
-        r = self.random
-        return (
-            self.pick(
-                None,
-                True,
-                False,
-                0,
-                1,
-                -1,
-                2,
-                7,
-                2**62,
-                2**63,
-                -(2**63),
-                10**30,
-                -(10**400),
-                1.5,
-                -0.0,
-                1e300,
-                math.nan,
-                math.inf,
-                1j,
-                "",
-                "float32",
-                "int8",
-                "x",
-                b"x",
-                [],
-                [1, 2],
-                (),
-                (1, 2),
-                (2, -1),
-                [None],
-                {},
-                {1},
-                object(),
-                Odd(),
-                Raising(),
-                len,
-                int,
-                float,
-                np.float32,
-                np.dtype("int16"),
-                np.float16(1.5),
-                np.int8(-3),
-                np.uint64(2**63),
-                np.bool_(True),
-                np.complex64(1j),
-                np.str_("a"),
-                np.datetime64(1, "s"),
-                np.timedelta64(2, "s"),
-                np.void(b"ab"),
-                np.longdouble(2),
-                range(3),
-                slice(2),
-                np.zeros((), "complex64"),
-                np.zeros(2, "datetime64[s]"),
-                np.array(["a", "b"]),
-                np.array([None, 1], object),
-                np.zeros(2, [("a", "i4")]),
-                np.ma.masked_array([1.0, 2.0], [True, False]),
-                memoryview(b"abc"),
-                iter([1]),
-                Ellipsis,
-                NotImplemented,
-                [np.ones(2)],
-                (np.ones(2), [1]),
-                np.ones((1,) * 20),
-                np.zeros((0, 3)),
-                self.fw.own_dtype("float32"),
-                self.fw.own_dtype("int64"),
-                *(self.array(where=other) for other in self.others),
-                self.array(),
-                self.array(),
-                self.array(shape=()),
-            )
-            if r.random() < 0.97
-            else [self.anything() for _ in range(r.randrange(3))]
-        )
+        if self.random.random() < 0.03:
+            return [self.anything() for _ in range(self.random.randrange(3))]
+        if self.random.random() < 0.1:
+            return self.array(where=self.pick(self.fw, *self.others), shape=self.pick((), None))
+        return self.pick(*self.fixed)
+
+    def fixed_values(self):
+        numbers = [
+            0,
+            1,
+            -1,
+            2,
+            7,
+            2**62,
+            2**63,
+            -(2**63),
+            10**30,
+            -(10**400),
+            1.5,
+            -0.0,
+            1e300,
+            math.nan,
+            math.inf,
+            1j,
+        ]
+        plain = [
+            None,
+            True,
+            False,
+            "",
+            "float32",
+            "int8",
+            "x",
+            b"x",
+            Ellipsis,
+            NotImplemented,
+            object(),
+            Odd(),
+            Raising(),
+        ]
+        holders = [
+            [],
+            [1, 2],
+            (),
+            (1, 2),
+            (2, -1),
+            [None],
+            {},
+            {1},
+            range(3),
+            slice(2),
+            iter([1]),
+            memoryview(b"abc"),
+        ]
+        types = [
+            len,
+            int,
+            float,
+            np.float32,
+            np.dtype("int16"),
+            self.fw.own_dtype("float32"),
+            self.fw.own_dtype("int64"),
+        ]
+        scalars = [
+            np.float16(1.5),
+            np.int8(-3),
+            np.uint64(2**63),
+            np.bool_(True),
+            np.complex64(1j),
+            np.longdouble(2),
+        ]
+        odd_scalars = [np.str_("a"), np.datetime64(1, "s"), np.timedelta64(2, "s"), np.void(b"ab")]
+        arrays = [
+            np.zeros((), "complex64"),
+            np.zeros(2, "datetime64[s]"),
+            np.array(["a", "b"]),
+            np.array([None, 1], object),
+        ]
+        arrays += [
+            np.zeros(2, [("a", "i4")]),
+            np.ma.masked_array([1.0, 2.0], [True, False]),
+            np.ones((1,) * 20),
+        ]
+        nested = [[np.ones(2)], (np.ones(2), [1]), np.zeros((0, 3))]
+        return numbers + plain + holders + types + scalars + odd_scalars + arrays + nested
 
     def or_anything(self, value):
         return self.anything() if self.random.random() < self.bad else value
@@ -313,6 +320,19 @@ def is_result(fuzz, op, got, args, kwargs):
     return any(conftest.framework(name).is_array(got) for name in frameworks)
 
 
+def brief(value):
+    """A short text; printing whole tensors would take most of the time."""
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__}({', '.join(map(brief, value))})"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={brief(one)}" for name, one in value.items())
+    if isinstance(value, np.ndarray) or "Tensor" in type(value).__name__:
+        return f"{type(value).__name__} {value.dtype}{tuple(value.shape)}" + (
+            f" {value}" if value.shape == () else ""
+        )
+    return repr(value)[:60]
+
+
 def little_memory():
     """A size of 2**31 is an error here, not 16 GB: one more GiB of addresses, and no more."""
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
@@ -343,8 +363,8 @@ def main(name, seed, calls):
             )
         if fuzz.random.random() < 0.03:
             args = args[:-1]
-        text = f"call {k}: {op}({args!r}, {kwargs!r})"
-        print(text[:2000].replace("\n", " "), file=sys.stderr, flush=True)  # the last line names a crash
+        text = f"call {k}: {op}({brief(args)}, {brief(kwargs)})"
+        print(text, file=sys.stderr, flush=True)  # the last line names a crash
         before = fuzz.snapshot([args, list(kwargs.values())])
         try:
             got = getattr(at, op)(*args, **kwargs)

@@ -600,7 +600,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
     pa_frame f;
     pa_open(&f);
     PyObject *sizes = pa_shape(&f, shape), *y;
-    PyObject *beside = at_is_nil(like) ? fill_value.p : like.p;
+    PyObject *beside = like.be == be ? like.p : fill_value.p; /* one of them is a tensor */
     if (fill_value.be == &at_weak) {
         y = pa_call_named(&f, st->fn[FN_new_full], CONSTANT(st, named_dtype), beside, sizes,
                           number_for(&f, fill_value, dtype), dtype_object(&f, be, dtype));
@@ -642,7 +642,7 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *from = bound(&f, be, start), *by = pa_step(&f, bound(&f, be, step));
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
-    if (where == NULL && !at_is_nil(like)) where = pa_keep(&f, pt_get(st, like.p, GET_device));
+    if (where == NULL && like.be == be) where = pa_keep(&f, pt_get(st, like.p, GET_device));
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
                                 by, dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
     return pa_finish(&f, cx, be, y, out);

@@ -87,6 +87,7 @@ def run(folders, cache):
     return answers
 
 
+@pytest.mark.slow
 def test_a_rebuilt_extension_never_gets_the_old_builds_code(tmp_path, cxx):
     first = copy_package(tmp_path / "first")
     second = copy_package(tmp_path / "second", isnan_to_isinf)

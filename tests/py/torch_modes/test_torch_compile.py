@@ -5,7 +5,18 @@ import functools
 import pytest
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch_calls import CALLS, FEW, PLAIN_CALLS, SEGMENT_CALLS, arguments, check, eager, inputs, program
+from torch_calls import (
+    CALLS,
+    FEW,
+    FEWER,
+    PLAIN_CALLS,
+    SEGMENT_CALLS,
+    arguments,
+    check,
+    eager,
+    inputs,
+    program,
+)
 
 import anytensor as at
 
@@ -35,9 +46,10 @@ def test_sizes_read_off_a_shape(group):
     compile_and_grow(sum((FEW[family] for family in group), ()), "eager", 1e-6, by_shape=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", [SEGMENT_CALLS, PLAIN_CALLS], ids=["segment", "plain"])
 def test_inductor(group, cxx):
-    compile_and_grow(sum((FEW[family] for family in group), ()), "inductor", 1e-5)
+    compile_and_grow(sum((FEWER[family] for family in group), ()), "inductor", 1e-5)
 
 
 @pytest.mark.parametrize("group", [SEGMENT_CALLS, PLAIN_CALLS], ids=["segment", "plain"])
@@ -110,6 +122,7 @@ def test_numpy_beside_tensors():
         assert torch.equal(g, w)
 
 
+@pytest.mark.slow
 def test_a_module_with_the_main_job_trains_like_the_eager_one(cxx):
     """Attention over neighbours, forward and backward through Inductor."""
 

@@ -54,6 +54,7 @@ import anytensor as at
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -67,6 +68,7 @@ def test_functions_are_known_in_any_order(program):
     assert run(program) == ["True", "True"]
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_and_eager_calls_do_not_load_dynamo():
     out = run(
         """
