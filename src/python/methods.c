@@ -120,13 +120,15 @@ const pa_signature *pa_signature_at(int op)
     return signatures[op] == NULL ? NULL : signatures[op]();
 }
 
-static PyObject *py_shape(PyObject *module, PyObject *obj)
+static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames)
 {
     static const pa_param parameter = {"x", PA_DATA, PA_POS, "", 0};
-    static const pa_signature signature = {"shape", 0, 1, &parameter};
+    /* its one argument is called like exp's, so that it may share the names of that row */
+    static const pa_signature signature = {"shape", ATI_OP_exp, 1, &parameter};
     at_array x;
     pa_edge e;
-    if (!pa_begin(&e, module, &signature, &obj, 1, NULL, &x)) return NULL;
+    if (!pa_begin(&e, module, &signature, args, nargs, kwnames, &x)) return NULL;
     PyObject *tuple = NULL;
     pa_frame f;
     pa_open(&f);
@@ -143,4 +145,4 @@ PyMethodDef pa_methods[] = {
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
 #include "anytensor/ops.def"
-    {"shape", py_shape, METH_O, ATI_DOC_shape}, {NULL, NULL, 0, NULL}};
+    {"shape", FASTCALL(py_shape), ATI_DOC_shape}, {NULL, NULL, 0, NULL}};
