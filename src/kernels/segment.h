@@ -17,6 +17,10 @@ typedef enum ati_fold { ATI_FOLD_SUM, ATI_FOLD_MIN, ATI_FOLD_MAX } ati_fold;
  *   max   empty -inf, the least integer, False; the same */
 bool ati_k_segment_fold(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out);
 
+/* Softmax of the rows of each segment, elementwise: x (E, ...), ids (E) -> out (E, ...), row-major, float32 or
+ * float64, to which x is cast first. Rows of dropped ids are zero. False only for no memory for temporaries. */
+bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out);
+
 /* How often each id in [0, n) occurs: ids (E) -> out (n), int64. */
 void ati_k_segment_count(const ati_host *ids, ati_host *out);
 

@@ -221,6 +221,27 @@ SLOTS(DEFINE)
 SEGMENTS(DEFINE)
 #undef DEFINE
 
+at_status ati_native_segment_softmax(at_context *cx, const at_backend *be, at_array logits,
+                                     at_array segment_ids, at_dim num_segments, bool sorted,
+                                     at_array *out)
+{
+    (void)be;
+    (void)sorted;
+    const ati_host *x = view_of(logits);
+    int64_t length = 0, n = 0;
+    if (x->dtype != AT_FLOAT32 && x->dtype != AT_FLOAT64)
+        return AT_DECLINE; /* half types go wide */
+    if (vector_length(cx, segment_ids, &length) != AT_OK ||
+        ati_native_size(cx, num_segments, &n) != AT_OK)
+        return cx->status;
+    native_array *a = ati_native_new(cx, x->dtype, x->ndim, x->dim);
+    if (a != NULL && !ati_k_segment_softmax(x, view_of(segment_ids), n, &a->view)) {
+        ati_native_release(a);
+        return at_error(cx, AT_ENOMEM, "no memory for peaks and sums");
+    }
+    return ati_native_give(cx, a, out);
+}
+
 at_status ati_native_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
                                 at_array *out)
 {
@@ -345,6 +366,7 @@ static const at_backend native_backend = {
 #define OP(kind, name, level, ...) SLOT_##level(name)
 #include "anytensor/ops.def"
     SEGMENTS(OVERRIDE).segment_count = ati_native_segment_count,
+    .segment_softmax = ati_native_segment_softmax,
     .partition_ids = ati_native_partition_ids,
 };
 

@@ -1,67 +1,18 @@
 /* The NumPy adapter: handles are ndarrays.
  *
- * Elementwise ops go to NumPy's own ufuncs, layout to its C API. Segment work runs on the library's kernels,
- * over a view of the array's memory: the same kernels as the native backend's. Results are always arrays,
+ * Elementwise ops go to NumPy's own ufuncs, layout to its C API. Segment work runs on the library's kernels
+ * (numpy_kernels.c). Results are always arrays,
  * never NumPy scalars. Kernels over many elements release the GIL. */
-#include "edge.h"
+#include "numpy_state.h"
 
-#include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
 
 #include "core/dtype.h"
-#include "kernels/elementwise.h"
-#include "kernels/move.h"
-#include "kernels/segment.h"
-
-/* NumPy's functions, each resolved once: X(name, where it lives). */
-#define FUNCTIONS(X)                                                                               \
-    X(exp, "exp")                                                                                  \
-    X(log, "log")                                                                                  \
-    X(sqrt, "sqrt")                                                                                \
-    X(is_nan, "isnan")                                                                             \
-    X(is_finite, "isfinite")                                                                       \
-    X(add, "add")                                                                                  \
-    X(sub, "subtract")                                                                             \
-    X(mul, "multiply")                                                                             \
-    X(div, "true_divide")                                                                          \
-    X(equal, "equal")                                                                              \
-    X(maximum, "maximum")                                                                          \
-    X(minimum, "minimum")                                                                          \
-    X(sum, "add.reduce")                                                                           \
-    X(prod, "multiply.reduce")                                                                     \
-    X(min, "minimum.reduce")                                                                       \
-    X(max, "maximum.reduce")
-
-enum {
-#define X(name, path) FN_##name,
-    FUNCTIONS(X)
-#undef X
-        FN_COUNT
-};
-
-/* A scalar as a 0-d array that a ufunc may read: helpers use the same few constants again and again. */
-typedef struct known_scalar {
-    double value;
-    int64_t integer;
-    at_dtype dtype;
-    PyObject *array; /* owned, never handed out */
-} known_scalar;
-
-#define KNOWN_SCALARS 16
-
-typedef struct numpy_state {
-    known_scalar known[KNOWN_SCALARS];
-    PyObject *fn[FN_COUNT];
-    vectorcallfunc call[FN_COUNT]; /* how fn is called: the function behind PyObject_Vectorcall() */
-    PyArray_Descr *bfloat16;       /* ml_dtypes' type, once an array of it was seen; owned */
-} numpy_state;
 
 static PyObject *function(const at_backend *be, int fn)
 {
     return ((numpy_state *)be->state)->fn[fn];
 }
-
-static PyArrayObject *array_of(at_array a) { return (PyArrayObject *)a.p; }
 
 static PyObject *call(const at_backend *be, int fn, PyObject *const *args, size_t nargs)
 {
@@ -80,7 +31,7 @@ static at_dtype dtype_of_size(bool is_signed, npy_intp size)
     return of[is_signed][size];
 }
 
-static at_dtype dtype_of_descr(PyArray_Descr *d)
+at_dtype pn_dtype_of(PyArray_Descr *d)
 {
     int type = d->type_num;
     if (type == NPY_FLOAT) return AT_FLOAT32;
@@ -108,7 +59,7 @@ static PyArray_Descr *find_bfloat16(numpy_state *st)
 }
 
 /* A new reference, or NULL with an exception. */
-static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
+PyArray_Descr *pn_descr_of(const at_backend *be, at_dtype t)
 {
     static const int type_of[] = {
         [AT_BOOL] = NPY_BOOL,       [AT_INT8] = NPY_INT8,       [AT_INT16] = NPY_INT16,
@@ -126,11 +77,11 @@ static PyArray_Descr *descr_of(const at_backend *be, at_dtype t)
     return st->bfloat16;
 }
 
-static at_status numpy_dtype(at_context *cx, at_array a, at_dtype *out)
+at_status pn_dtype(at_context *cx, at_array a, at_dtype *out)
 {
     (void)cx;
     PyArray_Descr *d = PyArray_DESCR(array_of(a));
-    *out = dtype_of_descr(d);
+    *out = pn_dtype_of(d);
     numpy_state *st = a.be->state;
     if (*out == AT_BFLOAT16 && st->bfloat16 == NULL) {
         Py_INCREF(d);
@@ -153,7 +104,7 @@ at_dtype pa_numpy_dtype(PyObject *obj)
         PyErr_Clear();
         return AT_NODTYPE;
     }
-    at_dtype t = dtype_of_descr(d);
+    at_dtype t = pn_dtype_of(d);
     Py_DECREF(d);
     return t;
 }
@@ -209,7 +160,7 @@ static at_status numpy_shape(at_context *cx, at_array a, at_shape *out)
 }
 
 /* The result of a NumPy call: a scalar becomes a 0-d array, failure AT_EFOREIGN. */
-static at_status result(at_context *cx, const at_backend *be, PyObject *owned, at_array *out)
+at_status pn_result(at_context *cx, const at_backend *be, PyObject *owned, at_array *out)
 {
     if (owned != NULL && !PyArray_Check(owned)) {
         PyObject *array = PyArray_FROM_O(owned);
@@ -262,11 +213,11 @@ static at_status numpy_from_scalar(at_context *cx, const at_backend *be, at_arra
     (void)like;
     if (scalar.be != &at_weak)
         return at_error(cx, AT_EARG, "a symbolic number needs an array of its framework beside it");
-    PyArray_Descr *d = descr_of(be, dtype);
+    PyArray_Descr *d = pn_descr_of(be, dtype);
     PyObject *array =
         d == NULL ? NULL : PyArray_NewFromDescr(&PyArray_Type, d, 0, NULL, NULL, NULL, 0, NULL);
     if (array != NULL && !store_scalar((PyArrayObject *)array, scalar.p)) Py_CLEAR(array);
-    return result(cx, be, array, out);
+    return pn_result(cx, be, array, out);
 }
 
 static at_status numpy_to_size(at_context *cx, at_array a, at_dim *out)
@@ -278,228 +229,13 @@ static at_status numpy_to_size(at_context *cx, at_array a, at_dim *out)
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
 }
 
-/* --- views for kernels -------------------------------------------------------------------------------- */
-
-/* A view of an array's memory; temp owns a copy in native byte order where one was needed. */
-typedef struct view {
-    ati_host host;
-    PyArrayObject *temp;
-} view;
-
-static bool open_view(view *v, at_array a)
-{
-    PyArrayObject *array = array_of(a);
-    v->temp = NULL;
-    if (PyArray_ISBYTESWAPPED(array)) {
-        PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
-        if (d == NULL) return false;
-        array = v->temp = (PyArrayObject *)PyArray_FromArray(array, d, NPY_ARRAY_FORCECAST);
-        if (array == NULL) return false;
-    }
-    v->host.data = PyArray_DATA(array);
-    v->host.dtype = dtype_of_descr(PyArray_DESCR(array));
-    v->host.ndim = PyArray_NDIM(array);
-    for (int k = 0; k < v->host.ndim; k++) {
-        v->host.dim[k] = PyArray_DIM(array, k);
-        v->host.stride[k] = PyArray_STRIDE(array, k);
-    }
-    return true;
-}
-
-static void close_view(view *v) { Py_CLEAR(v->temp); }
-
-/* A kernel's output: a new array of the first dimension and the rest of like's. NULL with an exception. */
-static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, int ndim,
-                          const npy_intp *tail, view *v)
-{
-    npy_intp dims[AT_MAX_NDIM];
-    dims[0] = rows;
-    for (int k = 1; k < ndim; k++) dims[k] = tail[k];
-    PyArray_Descr *d = descr_of(be, dtype);
-    if (d == NULL) return NULL;
-    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, d, ndim, dims, NULL, NULL, 0, NULL);
-    if (array != NULL) open_view(v, (at_array){array, be});
-    return array;
-}
-
-/* Kernels over this many elements let other threads run. */
-#define MANY 20000
-
-#define WITHOUT_GIL(elements, ...)                                                                 \
-    do {                                                                                           \
-        if ((elements) < MANY) {                                                                   \
-            __VA_ARGS__;                                                                           \
-        } else {                                                                                   \
-            Py_BEGIN_ALLOW_THREADS __VA_ARGS__;                                                    \
-            Py_END_ALLOW_THREADS                                                                   \
-        }                                                                                          \
-    } while (0)
-
-/* The segment kernels check their ids, so they serve slots (ids clean) and segments alike. */
-static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_array x, at_array ids,
-                      at_dim n, at_array *out)
-{
-    view xv, iv, ov;
-    at_dtype t = AT_OTHER;
-    numpy_dtype(cx, x, &t);
-    if (t == AT_OTHER)
-        return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data, found %s",
-                        PyArray_DESCR(array_of(x))->typeobj->tp_name);
-    if (!open_view(&xv, x)) return pa_foreign(cx);
-    if (!open_view(&iv, ids)) {
-        close_view(&xv);
-        return pa_foreign(cx);
-    }
-    PyArrayObject *xa = array_of(x);
-    PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
-    bool fine = true;
-    if (array != NULL)
-        WITHOUT_GIL(PyArray_SIZE(xa), fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
-    close_view(&xv);
-    close_view(&iv);
-    if (!fine) {
-        Py_DECREF(array);
-        return at_error(cx, AT_ENOMEM, "no memory for partial sums");
-    }
-    return result(cx, be, array, out);
-}
-
-static at_status numpy_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
-                                at_dim slots, at_array *out)
-{
-    return fold(cx, be, ATI_FOLD_SUM, x, slot_ids, slots, out);
-}
-
-static at_status numpy_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
-                                at_dim slots, at_array *out)
-{
-    return fold(cx, be, ATI_FOLD_MIN, x, slot_ids, slots, out);
-}
-
-static at_status numpy_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
-                                at_dim slots, at_array *out)
-{
-    return fold(cx, be, ATI_FOLD_MAX, x, slot_ids, slots, out);
-}
-
-static at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_array x,
-                                   at_array segment_ids, at_dim num_segments, bool sorted,
-                                   at_array *out)
-{
-    (void)sorted;
-    if (PyArray_ISBOOL(array_of(x))) return AT_DECLINE; /* it counts: the formula casts */
-    return fold(cx, be, ATI_FOLD_SUM, x, segment_ids, num_segments, out);
-}
-
-static at_status numpy_segment_min(at_context *cx, const at_backend *be, at_array x,
-                                   at_array segment_ids, at_dim num_segments, bool sorted,
-                                   at_array *out)
-{
-    (void)sorted;
-    return fold(cx, be, ATI_FOLD_MIN, x, segment_ids, num_segments, out);
-}
-
-static at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x,
-                                   at_array segment_ids, at_dim num_segments, bool sorted,
-                                   at_array *out)
-{
-    (void)sorted;
-    return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
-}
-
-/* Ids in, a vector out: what the id kernels share. */
-typedef void id_kernel(const ati_host *ids, int64_t n, ati_host *out);
-
-static void count_kernel(const ati_host *ids, int64_t n, ati_host *out)
-{
-    (void)n;
-    ati_k_segment_count(ids, out);
-}
-
-static void partition_kernel(const ati_host *partitions, int64_t n, ati_host *out)
-{
-    (void)n;
-    ati_k_partition_ids(partitions, out);
-}
-
-static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kernel, at_array ids,
-                          int64_t n, at_dtype dtype, int64_t length, at_array *out)
-{
-    view iv, ov;
-    if (!open_view(&iv, ids)) return pa_foreign(cx);
-    PyObject *array = new_rows(be, dtype, length, 1, NULL, &ov);
-    if (array != NULL) WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
-    close_view(&iv);
-    return result(cx, be, array, out);
-}
-
-static at_status numpy_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
-                                at_array *out)
-{
-    return from_ids(cx, be, ati_k_slot_ids, ids, n.n, AT_INT64, PyArray_DIM(array_of(ids), 0), out);
-}
-
-static at_status numpy_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
-                                 at_array *out)
-{
-    return from_ids(cx, be, ati_k_slot_kept, ids, n.n, AT_BOOL, PyArray_DIM(array_of(ids), 0), out);
-}
-
-static at_status numpy_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
-                                  at_array *out)
-{
-    return from_ids(cx, be, count_kernel, ids, n.n, AT_INT64, n.n, out);
-}
-
-static at_status numpy_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
-                                     at_dim total_length, at_array *out)
-{
-    return from_ids(cx, be, partition_kernel, partitions, 0, AT_INT64, total_length.n, out);
-}
-
-static at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
-                              at_array *out)
-{
-    view xv, iv, ov;
-    at_dtype t = AT_OTHER;
-    numpy_dtype(cx, x, &t);
-    if (t == AT_OTHER) return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
-    if (!open_view(&xv, x)) return pa_foreign(cx);
-    if (!open_view(&iv, slot_ids)) {
-        close_view(&xv);
-        return pa_foreign(cx);
-    }
-    PyArrayObject *xa = array_of(x);
-    PyObject *array = new_rows(be, t, iv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
-    if (array != NULL)
-        WITHOUT_GIL(PyArray_SIZE((PyArrayObject *)array),
-                    ati_k_spread(&xv.host, &iv.host, &ov.host));
-    close_view(&xv);
-    close_view(&iv);
-    return result(cx, be, array, out);
-}
-
-static at_status numpy_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
-{
-    view v;
-    if (!open_view(&v, a)) return pa_foreign(cx);
-    if (v.host.ndim == 0) { /* a vector of one */
-        v.host.dim[0] = 1;
-        v.host.stride[0] = 0;
-    }
-    ati_k_counts(&v.host, sum, least);
-    close_view(&v);
-    *known = true;
-    return AT_OK;
-}
-
 /* --- elementwise --------------------------------------------------------------------------------------- */
 
 #define UNARY_SLOT(name)                                                                           \
     static at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array *out) \
     {                                                                                              \
         PyObject *args[] = {x.p};                                                                  \
-        return result(cx, be, call(be, FN_##name, args, 1), out);                                  \
+        return pn_result(cx, be, call(be, FN_##name, args, 1), out);                               \
     }
 
 static known_scalar *place_of(numpy_state *st, const at_scalar *s, at_dtype dtype)
@@ -531,7 +267,7 @@ static bool operands(at_context *cx, const at_backend *be, int count, const at_a
 {
     at_dtype t = AT_FLOAT64;
     for (int i = 0; i < count; i++)
-        if (operand[i].be == be) numpy_dtype(cx, operand[i], &t);
+        if (operand[i].be == be) pn_dtype(cx, operand[i], &t);
     for (int i = 0; i < count; i++) {
         out[i] = operand[i].be == be ? Py_NewRef((PyObject *)operand[i].p)
                                      : scalar_array(cx, be, operand[i], t);
@@ -542,58 +278,20 @@ static bool operands(at_context *cx, const at_backend *be, int count, const at_a
     return true;
 }
 
-/* Up to this many elements the set-up of a ufunc costs more than the work, and the library's kernel is asked. */
-#define FEW 2048
-
-/* The larger or smaller of a small array and a scalar; AT_DECLINE for what is left to the ufunc. No floating-point
- * warning is lost: these two never warn. */
-static at_status few_extremes(at_context *cx, const at_backend *be, int fn, at_array array,
-                              const at_scalar *s, at_array *out)
-{
-    PyArrayObject *a = array_of(array);
-    union {
-        float f;
-        double d;
-    } element;
-    int type = PyArray_TYPE(a);
-    if (!PyArray_CheckExact(a) || PyArray_SIZE(a) > FEW || PyArray_ISBYTESWAPPED(a))
-        return AT_DECLINE;
-    if (type == NPY_FLOAT)
-        element.f = (float)s->d;
-    else if (type == NPY_DOUBLE)
-        element.d = s->d;
-    else
-        return AT_DECLINE;
-    view av, ov;
-    open_view(&av, array);
-    ati_host scalar = av.host;
-    scalar.data = &element;
-    memset(scalar.stride, 0, (size_t)scalar.ndim * sizeof *scalar.stride);
-    PyArray_Descr *d = PyArray_DESCR(a);
-    Py_INCREF(d);
-    PyObject *y = PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL,
-                                       NULL, 0, NULL);
-    if (y == NULL) return pa_foreign(cx);
-    *out = (at_array){y, be};
-    open_view(&ov, *out);
-    ati_k_binary(fn == FN_maximum ? ATI_MAXIMUM : ATI_MINIMUM, &av.host, &scalar, &ov.host);
-    return AT_OK;
-}
-
 static at_status with_scalar(at_context *cx, const at_backend *be, int fn, at_array x, at_array y,
                              at_array *out)
 {
     PyObject *args[2];
     if (fn == FN_maximum || fn == FN_minimum) {
         at_status status =
-            few_extremes(cx, be, fn, x.be == be ? x : y, x.be == be ? y.p : x.p, out);
+            pn_few_extremes(cx, be, fn, x.be == be ? x : y, x.be == be ? y.p : x.p, out);
         if (status != AT_DECLINE) return status;
     }
     if (!operands(cx, be, 2, (at_array[]){x, y}, args)) return pa_foreign(cx);
     PyObject *z = call(be, fn, args, 2);
     Py_DECREF(args[0]);
     Py_DECREF(args[1]);
-    return result(cx, be, z, out);
+    return pn_result(cx, be, z, out);
 }
 
 #define BINARY_SLOT(name)                                                                          \
@@ -602,7 +300,7 @@ static at_status with_scalar(at_context *cx, const at_backend *be, int fn, at_ar
     {                                                                                              \
         PyObject *args[] = {x.p, y.p};                                                             \
         if (x.be != be || y.be != be) return with_scalar(cx, be, FN_##name, x, y, out);            \
-        return result(cx, be, call(be, FN_##name, args, 2), out);                                  \
+        return pn_result(cx, be, call(be, FN_##name, args, 2), out);                               \
     }
 
 UNARY_SLOT(exp)
@@ -634,7 +332,7 @@ static at_status numpy_where(at_context *cx, const at_backend *be, at_array cond
     PyObject *z = PyArray_Where(condition.p, args[0], args[1]);
     Py_DECREF(args[0]);
     Py_DECREF(args[1]);
-    return result(cx, be, z, out);
+    return pn_result(cx, be, z, out);
 }
 
 /* --- reductions ---------------------------------------------------------------------------------------- */
@@ -659,15 +357,14 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
                 Py_None, keepdims ? Py_True : Py_False);
     at_array raw = AT_NIL;
     if (pa_finish(&f, cx, be, y, &raw) != AT_OK) return cx->status;
-    return result(cx, be, raw.p, out);
+    return pn_result(cx, be, raw.p, out);
 }
 
 /* Half types add in float32, whatever NumPy's own loops do along this axis. */
 static PyArray_Descr *sum_dtype(at_array x)
 {
-    return ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x))))
-               ? PyArray_DescrFromType(NPY_FLOAT32)
-               : NULL;
+    return ati_is_half(pn_dtype_of(PyArray_DESCR(array_of(x)))) ? PyArray_DescrFromType(NPY_FLOAT32)
+                                                                : NULL;
 }
 
 static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
@@ -677,7 +374,7 @@ static at_status recast(at_context *cx, const at_backend *be, at_array owned, at
     Py_INCREF(d);
     PyObject *y = PyArray_CastToType(array_of(owned), d, 0);
     Py_DECREF((PyObject *)owned.p);
-    return result(cx, be, y, out);
+    return pn_result(cx, be, y, out);
 }
 
 static at_status fold_wide(at_context *cx, const at_backend *be, int fn, at_array x,
@@ -718,7 +415,7 @@ static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at
     PyObject *mean = divisor == NULL ? NULL : call(be, FN_div, args, 2);
     Py_XDECREF(divisor);
     Py_DECREF((PyObject *)sum.p);
-    status = result(cx, be, mean, out);
+    status = pn_result(cx, be, mean, out);
     return status == AT_OK && PyArray_TYPE(array_of(*out)) != PyArray_TYPE(array_of(x))
                ? recast(cx, be, *out, x, out)
                : status;
@@ -727,9 +424,9 @@ static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at
 static at_status numpy_cumsum(at_context *cx, const at_backend *be, at_array x, int axis,
                               at_array *out)
 {
-    bool half = ati_is_half(dtype_of_descr(PyArray_DESCR(array_of(x))));
+    bool half = ati_is_half(pn_dtype_of(PyArray_DESCR(array_of(x))));
     PyObject *y = PyArray_CumSum(array_of(x), axis, half ? NPY_FLOAT32 : NPY_NOTYPE, NULL);
-    at_status status = result(cx, be, y, out);
+    at_status status = pn_result(cx, be, y, out);
     return status == AT_OK && half ? recast(cx, be, *out, x, out) : status;
 }
 
@@ -758,7 +455,7 @@ static at_status numpy_take(at_context *cx, const at_backend *be, at_array x, at
     if (index == NULL) return pa_foreign(cx);
     PyObject *y = PyArray_TakeFrom(array_of(x), index, numpy_axis(axis), NULL, NPY_RAISE);
     Py_DECREF(index);
-    return result(cx, be, y, out);
+    return pn_result(cx, be, y, out);
 }
 
 static at_status numpy_repeat_each(at_context *cx, const at_backend *be, at_array x,
@@ -779,7 +476,7 @@ static at_status numpy_reshape(at_context *cx, const at_backend *be, at_array x,
     npy_intp sizes[AT_MAX_NDIM];
     for (int k = 0; k < shape->ndim; k++) sizes[k] = shape->dim[k].n;
     PyArray_Dims dims = {sizes, shape->ndim};
-    return result(cx, be, PyArray_Newshape(array_of(x), &dims, NPY_CORDER), out);
+    return pn_result(cx, be, PyArray_Newshape(array_of(x), &dims, NPY_CORDER), out);
 }
 
 static at_status numpy_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
@@ -791,17 +488,17 @@ static at_status numpy_concatenate(at_context *cx, const at_backend *be, at_list
         PyTuple_SET_ITEM(tuple, i, Py_NewRef((PyObject *)arrays.array[i].p));
     PyObject *y = PyArray_Concatenate(tuple, numpy_axis(axis));
     Py_DECREF(tuple);
-    return result(cx, be, y, out);
+    return pn_result(cx, be, y, out);
 }
 
 static at_status numpy_astype(at_context *cx, const at_backend *be, at_array x, at_dtype dtype,
                               at_array *out)
 {
     at_dtype t = AT_OTHER;
-    numpy_dtype(cx, x, &t);
+    pn_dtype(cx, x, &t);
     if (t == dtype && !PyArray_ISBYTESWAPPED(array_of(x))) return same(x, out);
-    PyArray_Descr *d = descr_of(be, dtype);
-    return result(cx, be, d == NULL ? NULL : PyArray_CastToType(array_of(x), d, 0), out);
+    PyArray_Descr *d = pn_descr_of(be, dtype);
+    return pn_result(cx, be, d == NULL ? NULL : PyArray_CastToType(array_of(x), d, 0), out);
 }
 
 static at_status numpy_head(at_context *cx, const at_backend *be, at_array x, at_dim n,
@@ -819,7 +516,7 @@ static at_status numpy_head(at_context *cx, const at_backend *be, at_array x, at
                              PyArray_DATA(xa), PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
     if (y != NULL && PyArray_SetBaseObject((PyArrayObject *)y, Py_NewRef((PyObject *)xa)) < 0)
         Py_CLEAR(y);
-    return result(cx, be, y, out);
+    return pn_result(cx, be, y, out);
 }
 
 /* --- constructors ---------------------------------------------------------------------------------------- */
@@ -854,13 +551,13 @@ static at_status numpy_full(at_context *cx, const at_backend *be, const at_shape
                             "a symbolic size needs like= with an array of its framework");
         dims[k] = shape->dim[k].n;
     }
-    PyArray_Descr *d = descr_of(be, dtype);
+    PyArray_Descr *d = pn_descr_of(be, dtype);
     if (d == NULL) return pa_foreign(cx);
     bool zeros = is_zero(fill_value);
     PyObject *array =
         zeros ? PyArray_Zeros(shape->ndim, dims, d, 0) : PyArray_Empty(shape->ndim, dims, d, 0);
     if (array != NULL && !zeros && fill((PyArrayObject *)array, fill_value) < 0) Py_CLEAR(array);
-    return result(cx, be, array, out);
+    return pn_result(cx, be, array, out);
 }
 
 /* A bound as a Python number: NumPy's arange computes with Python's own. */
@@ -886,7 +583,7 @@ static at_status numpy_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *from = bound(&f, be, start);
     PyObject *to = f.failed ? NULL : bound(&f, be, stop);
     PyObject *by = f.failed ? NULL : pa_step(&f, bound(&f, be, step));
-    PyArray_Descr *d = f.failed ? NULL : descr_of(be, dtype);
+    PyArray_Descr *d = f.failed ? NULL : pn_descr_of(be, dtype);
     PyObject *y = d == NULL ? NULL : pa_keep(&f, PyArray_ArangeObj(from, to, by, d));
     Py_XDECREF(d);
     return pa_finish(&f, cx, be, y, out);
@@ -932,13 +629,13 @@ int pa_numpy_make(at_backend *be)
         .state = st,
         .retain = retain,
         .release = release,
-        .dtype = numpy_dtype,
+        .dtype = pn_dtype,
         .shape = numpy_shape,
         .default_dtype = numpy_default_dtype,
         .adopt = numpy_adopt,
         .from_scalar = numpy_from_scalar,
         .to_size = numpy_to_size,
-        .peek = numpy_peek,
+        .peek = pn_peek,
 #define ATI_SLOT_PRIMITIVE(name) .name = numpy_##name,
 #define ATI_SLOT_COMPOSITE(name)
 #define OP(kind, name, level, ...) ATI_SLOT_##level(name)
@@ -946,6 +643,7 @@ int pa_numpy_make(at_backend *be)
         .segment_sum = numpy_segment_sum,
         .segment_min = numpy_segment_min,
         .segment_max = numpy_segment_max,
+        .segment_softmax = numpy_segment_softmax,
         .partition_ids = numpy_partition_ids,
     };
     return resolve(st);

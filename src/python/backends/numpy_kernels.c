@@ -1,0 +1,288 @@
+/* The NumPy adapter's slots that run on the library's kernels, over views of the arrays' memory: segments, slots, and
+ * what is too small for NumPy's own machinery. Kernels over many elements release the GIL. */
+#define PN_USES_NUMPY_API
+#include "numpy_state.h"
+
+#include "kernels/elementwise.h"
+#include "kernels/move.h"
+#include "kernels/segment.h"
+
+/* --- views for kernels -------------------------------------------------------------------------------- */
+
+/* A view of an array's memory; temp owns a copy in native byte order where one was needed. */
+typedef struct view {
+    ati_host host;
+    PyArrayObject *temp;
+} view;
+
+static bool open_view(view *v, at_array a)
+{
+    PyArrayObject *array = array_of(a);
+    v->temp = NULL;
+    if (PyArray_ISBYTESWAPPED(array)) {
+        PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
+        if (d == NULL) return false;
+        array = v->temp = (PyArrayObject *)PyArray_FromArray(array, d, NPY_ARRAY_FORCECAST);
+        if (array == NULL) return false;
+    }
+    v->host.data = PyArray_DATA(array);
+    v->host.dtype = pn_dtype_of(PyArray_DESCR(array));
+    v->host.ndim = PyArray_NDIM(array);
+    for (int k = 0; k < v->host.ndim; k++) {
+        v->host.dim[k] = PyArray_DIM(array, k);
+        v->host.stride[k] = PyArray_STRIDE(array, k);
+    }
+    return true;
+}
+
+static void close_view(view *v) { Py_CLEAR(v->temp); }
+
+/* A kernel's output: a new array of the first dimension and the rest of like's. NULL with an exception. */
+static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, int ndim,
+                          const npy_intp *tail, view *v)
+{
+    npy_intp dims[AT_MAX_NDIM];
+    dims[0] = rows;
+    for (int k = 1; k < ndim; k++) dims[k] = tail[k];
+    PyArray_Descr *d = pn_descr_of(be, dtype);
+    if (d == NULL) return NULL;
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, d, ndim, dims, NULL, NULL, 0, NULL);
+    if (array != NULL) open_view(v, (at_array){array, be});
+    return array;
+}
+
+/* Kernels over this many elements let other threads run. */
+#define MANY 20000
+
+#define WITHOUT_GIL(elements, ...)                                                                 \
+    do {                                                                                           \
+        if ((elements) < MANY) {                                                                   \
+            __VA_ARGS__;                                                                           \
+        } else {                                                                                   \
+            Py_BEGIN_ALLOW_THREADS __VA_ARGS__;                                                    \
+            Py_END_ALLOW_THREADS                                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* The segment kernels check their ids, so they serve slots (ids clean) and segments alike. */
+static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_array x, at_array ids,
+                      at_dim n, at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t == AT_OTHER)
+        return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data, found %s",
+                        PyArray_DESCR(array_of(x))->typeobj->tp_name);
+    if (!open_view(&xv, x)) return pa_foreign(cx);
+    if (!open_view(&iv, ids)) {
+        close_view(&xv);
+        return pa_foreign(cx);
+    }
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
+    bool fine = true;
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE(xa), fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
+    close_view(&xv);
+    close_view(&iv);
+    if (!fine) {
+        Py_DECREF(array);
+        return at_error(cx, AT_ENOMEM, "no memory for partial sums");
+    }
+    return pn_result(cx, be, array, out);
+}
+
+at_status numpy_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_SUM, x, slot_ids, slots, out);
+}
+
+at_status numpy_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_MIN, x, slot_ids, slots, out);
+}
+
+at_status numpy_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_MAX, x, slot_ids, slots, out);
+}
+
+at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                            at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    if (PyArray_ISBOOL(array_of(x))) return AT_DECLINE; /* it counts: the formula casts */
+    return fold(cx, be, ATI_FOLD_SUM, x, segment_ids, num_segments, out);
+}
+
+at_status numpy_segment_min(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                            at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    return fold(cx, be, ATI_FOLD_MIN, x, segment_ids, num_segments, out);
+}
+
+at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                            at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
+}
+
+/* Up to this many elements the set-up of NumPy's calls costs more than the work. */
+#define FEW 2048
+
+/* The formula's ufuncs are vectorised: large arrays, and half types, are theirs. */
+at_status numpy_segment_softmax(at_context *cx, const at_backend *be, at_array logits,
+                                at_array segment_ids, at_dim num_segments, bool sorted,
+                                at_array *out)
+{
+    (void)sorted;
+    view xv, iv, ov;
+    PyArrayObject *xa = array_of(logits);
+    int type = PyArray_TYPE(xa);
+    if (PyArray_SIZE(xa) > FEW || (type != NPY_FLOAT && type != NPY_DOUBLE)) return AT_DECLINE;
+    if (!open_view(&xv, logits)) return pa_foreign(cx);
+    if (!open_view(&iv, segment_ids)) {
+        close_view(&xv);
+        return pa_foreign(cx);
+    }
+    PyObject *array =
+        new_rows(be, xv.host.dtype, xv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
+    bool fine =
+        array == NULL || ati_k_segment_softmax(&xv.host, &iv.host, num_segments.n, &ov.host);
+    close_view(&xv);
+    close_view(&iv);
+    if (!fine) {
+        Py_DECREF(array);
+        return at_error(cx, AT_ENOMEM, "no memory for peaks and sums");
+    }
+    return pn_result(cx, be, array, out);
+}
+
+/* Ids in, a vector out: what the id kernels share. */
+typedef void id_kernel(const ati_host *ids, int64_t n, ati_host *out);
+
+static void count_kernel(const ati_host *ids, int64_t n, ati_host *out)
+{
+    (void)n;
+    ati_k_segment_count(ids, out);
+}
+
+static void partition_kernel(const ati_host *partitions, int64_t n, ati_host *out)
+{
+    (void)n;
+    ati_k_partition_ids(partitions, out);
+}
+
+static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kernel, at_array ids,
+                          int64_t n, at_dtype dtype, int64_t length, at_array *out)
+{
+    view iv, ov;
+    if (!open_view(&iv, ids)) return pa_foreign(cx);
+    PyObject *array = new_rows(be, dtype, length, 1, NULL, &ov);
+    if (array != NULL) WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
+    close_view(&iv);
+    return pn_result(cx, be, array, out);
+}
+
+at_status numpy_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                         at_array *out)
+{
+    return from_ids(cx, be, ati_k_slot_ids, ids, n.n, AT_INT64, PyArray_DIM(array_of(ids), 0), out);
+}
+
+at_status numpy_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                          at_array *out)
+{
+    return from_ids(cx, be, ati_k_slot_kept, ids, n.n, AT_BOOL, PyArray_DIM(array_of(ids), 0), out);
+}
+
+at_status numpy_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                           at_array *out)
+{
+    return from_ids(cx, be, count_kernel, ids, n.n, AT_INT64, n.n, out);
+}
+
+at_status numpy_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                              at_dim total_length, at_array *out)
+{
+    return from_ids(cx, be, partition_kernel, partitions, 0, AT_INT64, total_length.n, out);
+}
+
+at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                       at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t == AT_OTHER) return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
+    if (!open_view(&xv, x)) return pa_foreign(cx);
+    if (!open_view(&iv, slot_ids)) {
+        close_view(&xv);
+        return pa_foreign(cx);
+    }
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, t, iv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE((PyArrayObject *)array),
+                    ati_k_spread(&xv.host, &iv.host, &ov.host));
+    close_view(&xv);
+    close_view(&iv);
+    return pn_result(cx, be, array, out);
+}
+
+at_status pn_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+{
+    view v;
+    if (!open_view(&v, a)) return pa_foreign(cx);
+    if (v.host.ndim == 0) { /* a vector of one */
+        v.host.dim[0] = 1;
+        v.host.stride[0] = 0;
+    }
+    ati_k_counts(&v.host, sum, least);
+    close_view(&v);
+    *known = true;
+    return AT_OK;
+}
+
+/* --- elementwise, of few elements --- */
+
+/* The larger or smaller of a small array and a scalar; AT_DECLINE for what is left to the ufunc. No floating-point
+ * warning is lost: these two never warn. */
+at_status pn_few_extremes(at_context *cx, const at_backend *be, int fn, at_array array,
+                          const at_scalar *s, at_array *out)
+{
+    PyArrayObject *a = array_of(array);
+    union {
+        float f;
+        double d;
+    } element;
+    int type = PyArray_TYPE(a);
+    if (!PyArray_CheckExact(a) || PyArray_SIZE(a) > FEW || PyArray_ISBYTESWAPPED(a))
+        return AT_DECLINE;
+    if (type == NPY_FLOAT)
+        element.f = (float)s->d;
+    else if (type == NPY_DOUBLE)
+        element.d = s->d;
+    else
+        return AT_DECLINE;
+    view av, ov;
+    open_view(&av, array);
+    ati_host scalar = av.host;
+    scalar.data = &element;
+    memset(scalar.stride, 0, (size_t)scalar.ndim * sizeof *scalar.stride);
+    PyArray_Descr *d = PyArray_DESCR(a);
+    Py_INCREF(d);
+    PyObject *y = PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(a), PyArray_DIMS(a), NULL,
+                                       NULL, 0, NULL);
+    if (y == NULL) return pa_foreign(cx);
+    *out = (at_array){y, be};
+    open_view(&ov, *out);
+    ati_k_binary(fn == FN_maximum ? ATI_MAXIMUM : ATI_MINIMUM, &av.host, &scalar, &ov.host);
+    return AT_OK;
+}
