@@ -48,7 +48,9 @@ enum {
     /* slot_sum and the segment ops add float16 and bfloat16 in float32 by themselves */
     AT_WIDE_SUMS = 4u,
     /* data operands of elementwise ops may stay scalars beside an array of the common dtype */
-    AT_TAKES_SCALARS = 8u
+    AT_TAKES_SCALARS = 8u,
+    /* sizes may be symbols; backends without this see numbers only */
+    AT_TAKES_SYMBOLS = 16u
 };
 
 struct at_backend {

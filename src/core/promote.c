@@ -131,6 +131,11 @@ static at_array index_operand(call *c, int i, at_array a, at_dtype t)
                  at_dtype_name(t));
         return AT_NIL;
     }
+    if (a.be == &at_weak && !ati_int_fits(AT_INT64, a.p)) {
+        ati_fail(c->f, c->op->name, AT_EINDEX, "argument '%s': index %.17g is out of range",
+                 argument(c, i), ((const at_scalar *)a.p)->d);
+        return AT_NIL;
+    }
     return is_weak(a) ? scalar(c, a, c->be->default_dtype(c->be, 'i')) : a;
 }
 

@@ -1,6 +1,7 @@
 /* Checks that a kind of op makes once per call, before any work: ranks, lengths, sizes, default dtypes.
  * Messages name the argument, what was expected and what was found. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/dim.h"
@@ -32,18 +33,48 @@ bool ati_check_size(at_frame *f, const char *name, at_dim size)
     return !at_failed(f);
 }
 
-bool ati_check_there(at_frame *f, const char *name, at_array a)
+/* Whether an axis of a value stretches to one of the result; symbols are left to the framework. */
+static bool stretches(at_dim from, at_dim to)
 {
-    if (at_is_nil(a)) ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
+    return !at_is_nil(from.sym) || from.n == 1 || !at_is_nil(to.sym) || from.n == to.n;
+}
+
+bool ati_check_constant(at_frame *f, at_array x, at_dim n, at_array constant)
+{
+    char cs[120], rs[120];
+    at_shape shape, result;
+    at_dtype type;
+    if (at_is_nil(constant)) ati_fail(f, NULL, AT_EARG, "argument 'constant' is missing");
+    if (at_shape_of(f, constant, &shape) != AT_OK || at_shape_of(f, x, &result) != AT_OK ||
+        at_dtype_of(f, x, &type) != AT_OK)
+        return false;
+    result.dim[0] = n;
+    bool fine = shape.ndim <= result.ndim;
+    for (int k = 1; fine && k <= shape.ndim; k++)
+        fine = stretches(shape.dim[shape.ndim - k], result.dim[result.ndim - k]);
+    if (!fine)
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'constant': expected a shape that broadcasts to %s, found %s",
+                 show(rs, sizeof rs, &result), show(cs, sizeof cs, &shape));
+    return ati_check_fits(f, "constant", constant, type);
+}
+
+/* A symbol is for arrays of a framework that traces; beside others it would be read as a number. */
+static bool check_symbol(at_frame *f, const at_backend *be, const char *name, at_dim size)
+{
+    if (!at_is_nil(size.sym) && !(be->traits & AT_TAKES_SYMBOLS))
+        ati_fail(f, NULL, AT_EARG,
+                 "argument '%s': expected a number beside arrays of %s, found a symbolic size",
+                 name, be->name);
     return !at_failed(f);
 }
 
 /* A size that must be given. */
-static bool check_given(at_frame *f, const char *name, at_dim size)
+static bool check_given(at_frame *f, const at_backend *be, const char *name, at_dim size)
 {
     if (at_is_nil(size.sym) && size.n == INT64_MIN)
         ati_fail(f, NULL, AT_EARG, "argument '%s' is missing", name);
-    return ati_check_size(f, name, size);
+    return ati_check_size(f, name, size) && check_symbol(f, be, name, size);
 }
 
 /* A vector of ids or lengths. */
@@ -60,7 +91,8 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
 {
     char xs[120], is[120];
     at_shape x_shape, ids_shape;
-    if (!check_given(f, "num_segments", n) || !check_vector(f, "segment_ids", ids, &ids_shape))
+    if (!check_given(f, ids.be, "num_segments", n) ||
+        !check_vector(f, "segment_ids", ids, &ids_shape))
         return false;
     if (data == NULL) return true;
     if (at_shape_of(f, x, &x_shape) != AT_OK) return false;
@@ -79,7 +111,7 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
 bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
 {
     at_shape shape;
-    if (!check_given(f, "total_length", total) ||
+    if (!check_given(f, partitions.be, "total_length", total) ||
         !check_vector(f, "partitions", partitions, &shape))
         return false;
     const at_backend *be = partitions.be;
@@ -100,7 +132,20 @@ bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
     return !at_failed(f);
 }
 
-bool ati_check_reshape(at_frame *f, const at_shape *shape)
+bool ati_check_rows(at_frame *f, const char *data, at_array x, at_dim total)
+{
+    char text[120];
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) != AT_OK) return false;
+    if (shape.ndim == 0 || !ati_dim_equal(f, shape.dim[0], total))
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'total_length': expected the number of rows of '%s' of shape %s, found "
+                 "%" PRId64,
+                 data, show(text, sizeof text, &shape), at_is_nil(total.sym) ? total.n : -1);
+    return !at_failed(f);
+}
+
+bool ati_check_reshape(at_frame *f, at_array x, const at_shape *shape)
 {
     char text[120];
     int unknown = 0;
@@ -109,6 +154,7 @@ bool ati_check_reshape(at_frame *f, const at_shape *shape)
         int64_t size = at_is_nil(shape->dim[k].sym) ? shape->dim[k].n : 0;
         unknown += size == -1;
         fine = fine && size >= -1;
+        if (!check_symbol(f, x.be, "shape", shape->dim[k])) return false;
     }
     if (!fine || unknown > 1)
         ati_fail(f, NULL, AT_EVALUE,
@@ -125,18 +171,33 @@ static at_dtype dtype_of_value(at_frame *f, const at_backend *be, at_array a)
     return be->default_dtype(be, t == AT_INT64 ? 'i' : 'f');
 }
 
-/* An integer scalar must fit an integer dtype. */
+/* Whether a float, cut to its integral part, has a value of an integer dtype. */
+static bool float_fits(at_dtype dtype, double d)
+{
+    int bits = 8 * (int)at_dtype_size(dtype);
+    bool is_signed = ati_dtype_kind(dtype) == 'i';
+    double top = ldexp(1, is_signed ? bits - 1 : bits);
+    return d < top && (is_signed ? d > -top - 1 || d == -top : d > -1);
+}
+
 bool ati_check_fits(at_frame *f, const char *name, at_array value, at_dtype dtype)
 {
     const at_scalar *s = value.be == &at_weak ? value.p : NULL;
-    if (s != NULL && s->kind == AT_WEAK_INT && ati_is_integer(dtype) && !ati_int_fits(dtype, s))
+    if (s == NULL || !ati_is_integer(dtype)) return true;
+    if (s->kind == AT_WEAK_INT && !ati_int_fits(dtype, s))
         ati_fail(f, NULL, AT_EOVERFLOW,
                  "argument '%s': the Python integer %.17g is out of bounds for %s", name, s->d,
                  at_dtype_name(dtype));
+    else if (s->kind == AT_WEAK_FLOAT && isnan(s->d))
+        ati_fail(f, NULL, AT_EVALUE, "argument '%s': expected a value of %s, found NaN", name,
+                 at_dtype_name(dtype));
+    else if (s->kind == AT_WEAK_FLOAT && !float_fits(dtype, s->d))
+        ati_fail(f, NULL, AT_EOVERFLOW, "argument '%s': the float %.17g is out of bounds for %s",
+                 name, s->d, at_dtype_name(dtype));
     return !at_failed(f);
 }
 
-bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
+bool ati_check_repeats(at_frame *f, at_array x, at_array repeats, at_dim total)
 {
     at_dtype t;
     if (at_is_nil(repeats))
@@ -145,7 +206,8 @@ bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total)
         ati_fail(f, NULL, AT_EDTYPE, "argument 'repeats': expected integers, found %s",
                  at_dtype_name(t));
     if (!at_failed(f) && !ati_check_fits(f, "repeats", repeats, AT_INT64)) return false;
-    return !at_failed(f) && ati_check_size(f, "total_repeat_length", total);
+    return !at_failed(f) && ati_check_size(f, "total_repeat_length", total) &&
+           check_symbol(f, x.be, "total_repeat_length", total);
 }
 
 /* How often one count for all elements counts: as often as there are elements, as far as they are known. */
@@ -223,6 +285,17 @@ static bool check_bound(at_frame *f, const char *name, at_array bound, at_dtype 
            ati_check_fits(f, name, bound, dtype);
 }
 
+static bool check_bound_rank(at_frame *f, const char *name, at_array bound)
+{
+    char text[120];
+    at_shape shape;
+    if (at_shape_of(f, bound, &shape) == AT_OK && shape.ndim != 0)
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument '%s': expected a number or a 0-d array, found shape %s", name,
+                 show(text, sizeof text, &shape));
+    return !at_failed(f);
+}
+
 bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_array *stop,
                        at_array *step, at_dtype *dtype)
 {
@@ -238,6 +311,9 @@ bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_ar
     if (step->be == &at_weak && ((const at_scalar *)step->p)->d == 0)
         ati_fail(f, NULL, AT_EVALUE, "argument 'step': expected a step that is not 0, found 0");
     bool floating = false;
+    for (int i = 0; i < 3; i++)
+        if (!check_bound_rank(f, i == 0 ? "start" : i == 1 ? "stop" : "step", bounds[i]))
+            return false;
     for (int i = 0; i < 3; i++)
         floating = ati_is_float(dtype_of_value(f, be, bounds[i])) || floating;
     if (*dtype == AT_NODTYPE) *dtype = be->default_dtype(be, floating ? 'f' : 'i');

@@ -52,11 +52,11 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define CHECK_REDUCE true
 #define CHECK_SCAN ati_settle_scan(f, x, &axis)
 #define CHECK_GATHER true
-#define CHECK_REPEAT ati_check_repeats(f, repeats, total_repeat_length)
+#define CHECK_REPEAT ati_check_repeats(f, x, repeats, total_repeat_length)
 #define CHECK_REPEAT_EACH                                                                          \
-    (ati_check_repeats(f, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats))
+    (ati_check_repeats(f, x, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats))
 #define CHECK_CAST true
-#define CHECK_RESHAPE ati_check_reshape(f, shape)
+#define CHECK_RESHAPE ati_check_reshape(f, x, shape)
 #define CHECK_FULL ati_settle_full(f, be, shape, fill_value, like, &dtype)
 #define CHECK_ZEROS true
 #define CHECK_FULL_LIKE true
@@ -65,9 +65,12 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define CHECK_SEGMENT ati_check_segments(f, "x", x, segment_ids, num_segments)
 #define CHECK_SEGMENT_LOGITS ati_check_segments(f, "logits", logits, segment_ids, num_segments)
 #define CHECK_SEGMENT_COUNT ati_check_segments(f, NULL, AT_NIL, segment_ids, num_segments)
-#define CHECK_SEGMENT_CONSTANT (CHECK_SEGMENT && ati_check_there(f, "constant", constant))
-#define CHECK_PARTITION ati_check_partitions(f, partitions, total_length)
-#define CHECK_PARTITION_LOGITS ati_check_partitions(f, partitions, total_length)
+#define CHECK_SEGMENT_CONSTANT (CHECK_SEGMENT && ati_check_constant(f, x, num_segments, constant))
+#define CHECK_PARTITION                                                                            \
+    (ati_check_partitions(f, partitions, total_length) && ati_check_rows(f, "x", x, total_length))
+#define CHECK_PARTITION_LOGITS                                                                     \
+    (ati_check_partitions(f, partitions, total_length) &&                                          \
+     ati_check_rows(f, "logits", logits, total_length))
 #define CHECK_PARTITION_IDS ati_check_partitions(f, partitions, total_length)
 #define CHECK_SLOT true
 #define CHECK_SLOT_IDS true

@@ -42,11 +42,14 @@ bool ati_tracked(at_frame *f, at_array x);
 bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids, at_dim n);
 bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total);
 bool ati_check_size(at_frame *f, const char *name, at_dim size);
-/* An integer scalar must fit an integer dtype. */
+/* A scalar must fit an integer dtype. */
 bool ati_check_fits(at_frame *f, const char *name, at_array value, at_dtype dtype);
-bool ati_check_reshape(at_frame *f, const at_shape *shape);
-bool ati_check_there(at_frame *f, const char *name, at_array a);
-bool ati_check_repeats(at_frame *f, at_array repeats, at_dim total);
+bool ati_check_reshape(at_frame *f, at_array x, const at_shape *shape);
+/* The rows of a partition function are as many as its total says. */
+bool ati_check_rows(at_frame *f, const char *data, at_array x, at_dim total);
+/* A constant broadcasts to the result, (n, rows of x), and fits its dtype. */
+bool ati_check_constant(at_frame *f, at_array x, at_dim n, at_array constant);
+bool ati_check_repeats(at_frame *f, at_array x, at_array repeats, at_dim total);
 /* Counts that can be read: none negative, and a result whose length is a number (frameworks crash there). */
 bool ati_check_counts(at_frame *f, at_array x, at_array repeats);
 bool ati_settle_scan(at_frame *f, at_array x, int *axis);

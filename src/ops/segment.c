@@ -5,6 +5,7 @@
  * NaN) cannot reach a value; where a derivative may be taken it is zeroed first, since 0 * inf in a
  * derivative is NaN. */
 #include "core/dtype.h"
+#include "core/promote.h"
 #include "ops/formula.h"
 
 typedef struct slots {
@@ -36,6 +37,10 @@ static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
     at_shape shape;
     if (at_shape_of(f, x, &shape) == AT_OK) s.ndim = shape.ndim;
     at_dtype_of(f, x, &s.type);
+    if (s.type == AT_OTHER)
+        ati_fail(f, NULL, AT_EDTYPE,
+                 "argument 'x': expected bool, integer or floating data, found a dtype of %s's own",
+                 x.be->name);
     if (at_failed(f)) return s;
     s.sums = sums_of(s.type, x.be, s.ndim > 0 ? shape.dim[0] : AT_DIM(0), n);
     s.tracked = ati_is_float(s.type) && ati_tracked(f, x);
@@ -212,7 +217,6 @@ static at_array or_constant(at_frame *f, fold *op, at_array x, slots s, at_array
     at_array own = ati_spent(f, at_head(f, rows, s.n), rows);
     at_array empty = ati_spent(f, at_equal(f, own, ati_zero), own);
     at_array mask = ati_against(f, empty, s.ndim);
-    if (!ati_check_fits(f, "constant", constant, s.type)) return AT_NIL;
     at_array value = ati_value_as(f, constant, s.type, x);
     return at_where(f, mask, value, y);
 }

@@ -137,15 +137,24 @@ static bool to_list(pa_edge *e, const char *name, PyObject *obj, at_list *out)
 
 /* --- sizes, axes ------------------------------------------------------------------------------------- */
 
-static bool to_int64(const pa_edge *e, const char *name, PyObject *obj, int64_t *out)
+/* An exception of the argument's own __index__ or __bool__, with a note that says where. */
+static bool foreign_argument(pa_edge *e)
+{
+    pa_foreign(&e->cx);
+    pa_raise(e);
+    return false;
+}
+
+static bool to_int64(pa_edge *e, const char *name, PyObject *obj, int64_t *out)
 {
     PyObject *number = PyNumber_Index(obj);
-    if (number == NULL) return false;
+    if (number == NULL) return foreign_argument(e);
     int overflow;
     *out = PyLong_AsLongLongAndOverflow(number, &overflow);
     if (overflow != 0 || *out == INT64_MIN)
-        PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected a size below 2**63, found %R",
-                     e->sig->name, name, number);
+        PyErr_Format(PyExc_ValueError,
+                     "%s: argument '%s': expected an integer below 2**63, found %R", e->sig->name,
+                     name, number);
     Py_DECREF(number);
     return !PyErr_Occurred();
 }
@@ -189,7 +198,13 @@ static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_
         pa_raise(e);
         return false;
     }
-    if (!at_is_nil(out->sym)) at_keep(&e->root, out->sym);
+    if (!at_is_nil(out->sym)) {
+        at_keep(&e->root, out->sym);
+    } else if (out->n == INT64_MIN) { /* which stands for "not given" */
+        PyErr_Format(PyExc_ValueError, "%s: argument '%s': expected a size >= 0, found %lld",
+                     e->sig->name, name, (long long)out->n);
+        return false;
+    }
     return true;
 }
 
@@ -281,9 +296,10 @@ static bool to_axes(pa_edge *e, const char *name, PyObject *obj, at_axes *out)
 
 static at_dtype dtype_of_text(PyObject *obj)
 {
-    const char *text = PyUnicode_AsUTF8(obj);
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(obj, &length);
     if (text == NULL) PyErr_Clear();
-    return text == NULL ? AT_NODTYPE : at_dtype_named(text);
+    return text == NULL || strlen(text) != (size_t)length ? AT_NODTYPE : at_dtype_named(text);
 }
 
 bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
@@ -335,7 +351,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
     case PA_FLAG: {
         int truth = PyObject_IsTrue(obj);
         *(bool *)place = truth > 0;
-        return truth >= 0;
+        return truth >= 0 || foreign_argument(e);
     }
     case PA_DTYPE:
         if (obj == Py_None && p->text[0] == '\0') return refuse(e, p->name, "a dtype", obj);

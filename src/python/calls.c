@@ -98,8 +98,13 @@ at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject 
 
 at_status pa_read_shape(at_context *cx, const at_backend *symbol, PyObject *tuple, at_shape *out)
 {
-    Py_ssize_t ndim = PyTuple_GET_SIZE(tuple);
     out->ndim = 0;
+    if (!PyTuple_Check(tuple)) {
+        PyErr_Format(PyExc_TypeError, "expected a tuple as shape, found %s",
+                     Py_TYPE(tuple)->tp_name);
+        return pa_foreign(cx);
+    }
+    Py_ssize_t ndim = PyTuple_GET_SIZE(tuple);
     if (ndim > AT_MAX_NDIM)
         return at_error(cx, AT_ESHAPE, "expected rank <= %d, found %zd", AT_MAX_NDIM, ndim);
     for (Py_ssize_t k = 0; k < ndim; k++) {

@@ -18,9 +18,8 @@
 
 /* --- the short way ---------------------------------------------------------------------------------------
  *
- * Elementwise primitives on plain arrays that promotion would leave as they are go from here to the slot: the
- * frames would cost more than NumPy's own call. Whatever else happens, an error included, takes the long way
- * from the start; the ops have no effects, so trying first is harmless. */
+ * Elementwise primitives on operands that promotion would leave as they are go from here to the slot: the frames
+ * would cost more than NumPy's own call. What promotion has to look at takes the long way from the start. */
 
 #define SHORT_PRIMITIVE 1
 #define SHORT_COMPOSITE 0
@@ -35,28 +34,40 @@ static inline bool short_operand(pa_state *st, PyObject *obj, at_scalar *place, 
     return true;
 }
 
+/* The result of a short call, or NULL with its error raised as the long way would. */
+static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig,
+                           PyObject *const *args, at_status status, at_array out)
+{
+    if (status == AT_OK) return out.p;
+    e->st = pa_state_of(module);
+    e->sig = sig;
+    for (int i = 0; i < sig->count; i++) e->value[i] = args[i];
+    pa_raise(e);
+    return NULL;
+}
+
 #define FAST_UNARY(op, level, rule)                                                                \
     if (SHORT_##level && kwnames == NULL && nargs == 1) {                                          \
-        at_array x, out, *const operand[] = {&x};                                                  \
-        const at_backend *be;                                                                      \
+        at_array x, out = AT_NIL, *const operand[] = {&x};                                         \
         at_context_init(&e.cx, NULL);                                                              \
-        if (short_operand(pa_state_of(module), args[0], &e.scalar[0], &x) &&                       \
-            (be = ati_settled(&e.cx, ATI_##rule, 1, operand)) != NULL) {                           \
-            if (be->op(&e.cx, be, x, &out) == AT_OK) return out.p;                                 \
-            PyErr_Clear();                                                                         \
+        if (short_operand(pa_state_of(module), args[0], &e.scalar[0], &x)) {                       \
+            const at_backend *be = ati_settled(&e.cx, ATI_##rule, 1, operand);                     \
+            at_status status = be != NULL ? be->op(&e.cx, be, x, &out) : e.cx.status;              \
+            if (be != NULL || status != AT_OK)                                                     \
+                return short_end(&e, module, signature_##op(), args, status, out);                 \
         }                                                                                          \
     }
 #define FAST_BINARY(op, level, rule)                                                               \
     if (SHORT_##level && kwnames == NULL && nargs == 2) {                                          \
-        at_array x, y, out, *const operand[] = {&x, &y};                                           \
-        const at_backend *be;                                                                      \
+        at_array x, y, out = AT_NIL, *const operand[] = {&x, &y};                                  \
         pa_state *st = pa_state_of(module);                                                        \
         at_context_init(&e.cx, NULL);                                                              \
         if (short_operand(st, args[0], &e.scalar[0], &x) &&                                        \
-            short_operand(st, args[1], &e.scalar[1], &y) &&                                        \
-            (be = ati_settled(&e.cx, ATI_##rule, 2, operand)) != NULL) {                           \
-            if (be->op(&e.cx, be, x, y, &out) == AT_OK) return out.p;                              \
-            PyErr_Clear();                                                                         \
+            short_operand(st, args[1], &e.scalar[1], &y)) {                                        \
+            const at_backend *be = ati_settled(&e.cx, ATI_##rule, 2, operand);                     \
+            at_status status = be != NULL ? be->op(&e.cx, be, x, y, &out) : e.cx.status;           \
+            if (be != NULL || status != AT_OK)                                                     \
+                return short_end(&e, module, signature_##op(), args, status, out);                 \
         }                                                                                          \
     }
 #define FAST_FILL(op, level, rule)

@@ -189,7 +189,7 @@ static inline const at_backend *proxy_make(void)
     proxy_symbolic = false;
     proxy = (at_backend){
         .name = "proxy",
-        .traits = at_native()->traits & AT_WIDE_SUMS,
+        .traits = (at_native()->traits & AT_WIDE_SUMS) | AT_TAKES_SYMBOLS,
         .retain = at_native()->retain,
         .release = at_native()->release,
         .dtype = proxy_dtype,

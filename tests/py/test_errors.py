@@ -292,7 +292,16 @@ def test_lengths_whose_sum_overflows_are_a_value_error(fw, dtype):
 
 @pytest.mark.parametrize("op", ["partition_sum", "partition_min", "partition_max", "partition_softmax"])
 def test_data_that_is_not_as_long_as_the_total_is_a_value_error(fw, op):
-    bad(fw, op, ValueError, "(3, 2)", "(4,)", partitions=A([1, 3], "int64"), total_length=4)
+    bad(
+        fw,
+        op,
+        ValueError,
+        "'total_length'",
+        "(3, 2)",
+        "found 4",
+        partitions=A([1, 3], "int64"),
+        total_length=4,
+    )
 
 
 def test_reshape_refuses_two_unknown_sizes(fw):

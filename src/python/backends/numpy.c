@@ -66,6 +66,10 @@ PyArray_Descr *pn_descr_of(const at_backend *be, at_dtype t)
         [AT_INT32] = NPY_INT32,     [AT_INT64] = NPY_INT64,     [AT_UINT8] = NPY_UINT8,
         [AT_UINT16] = NPY_UINT16,   [AT_UINT32] = NPY_UINT32,   [AT_UINT64] = NPY_UINT64,
         [AT_FLOAT16] = NPY_FLOAT16, [AT_FLOAT32] = NPY_FLOAT32, [AT_FLOAT64] = NPY_FLOAT64};
+    if (t == AT_NODTYPE || t == AT_OTHER) {
+        PyErr_SetString(PyExc_TypeError, "expected a bool, integer or floating dtype");
+        return NULL;
+    }
     if (t != AT_BFLOAT16) return PyArray_DescrFromType(type_of[t]);
     numpy_state *st = be->state;
     if (find_bfloat16(st) == NULL) {
@@ -254,6 +258,8 @@ static PyObject *scalar_array(at_context *cx, const at_backend *be, at_array sca
     if (known->array != NULL && known->dtype == dtype && same_value) return Py_NewRef(known->array);
     at_array made = AT_NIL;
     if (numpy_from_scalar(cx, be, scalar, dtype, AT_NIL, &made) != AT_OK) return NULL;
+    PyArray_CLEARFLAGS((PyArrayObject *)made.p,
+                       NPY_ARRAY_WRITEABLE); /* foreign ufuncs may see it */
     Py_XSETREF(known->array, Py_NewRef((PyObject *)made.p));
     known->value = s->d;
     known->integer = s->i;

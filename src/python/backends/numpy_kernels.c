@@ -19,6 +19,11 @@ static bool open_view(view *v, at_array a)
 {
     PyArrayObject *array = array_of(a);
     v->temp = NULL;
+    if (PyArray_NDIM(array) > AT_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "expected rank <= %d, found %d", AT_MAX_NDIM,
+                     PyArray_NDIM(array));
+        return false;
+    }
     if (PyArray_ISBYTESWAPPED(array)) {
         PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
         if (d == NULL) return false;
@@ -263,7 +268,8 @@ at_status pn_few_extremes(at_context *cx, const at_backend *be, int fn, at_array
         double d;
     } element;
     int type = PyArray_TYPE(a);
-    if (!PyArray_CheckExact(a) || PyArray_SIZE(a) > FEW || PyArray_ISBYTESWAPPED(a))
+    if (!PyArray_CheckExact(a) || PyArray_NDIM(a) > AT_MAX_NDIM || PyArray_SIZE(a) > FEW ||
+        PyArray_ISBYTESWAPPED(a))
         return AT_DECLINE;
     if (type == NPY_FLOAT)
         element.f = (float)s->d;

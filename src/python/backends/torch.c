@@ -5,6 +5,8 @@
  * index_add. Values are read in one place only, peek(), and only from plain eager tensors on the CPU. */
 #include "torch_state.h"
 
+#include <math.h>
+
 #include "core/dtype.h"
 
 /* --- attributes ------------------------------------------------------------------------------------------ */
@@ -45,16 +47,30 @@ static at_dtype torch_default_dtype(const at_backend *be, char kind)
     return t;
 }
 
+/* The shape as a tuple; NULL fails the frame. */
+static PyObject *shape_tuple(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    PyObject *size = f->failed ? NULL : pa_keep(f, pt_get(state_of(be), x, GET_shape));
+    if (size == NULL || PyTuple_Check(size)) return size;
+    PyErr_Format(PyExc_TypeError, "expected a tuple as shape, found %s", Py_TYPE(size)->tp_name);
+    return pa_keep(f, NULL);
+}
+
 /* Rank of a tensor; -1 fails the frame. */
 static int rank(pa_frame *f, const at_backend *be, PyObject *x)
 {
     PyObject *ndim = f->failed ? NULL : pa_keep(f, pt_get(state_of(be), x, GET_ndim));
-    return ndim == NULL ? -1 : (int)PyLong_AsLong(ndim);
+    long n = ndim == NULL ? -1 : PyLong_AsLong(ndim);
+    if (n < 0 && !f->failed) {
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a tensor's ndim is negative");
+        pa_keep(f, NULL);
+    }
+    return (int)n;
 }
 
 static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
 {
-    PyObject *dtype = state_of(be)->dtype[t];
+    PyObject *dtype = t < AT_OTHER ? state_of(be)->dtype[t] : NULL;
     if (dtype == NULL && !f->failed) {
         PyErr_Format(PyExc_TypeError, "this torch has no %s", at_dtype_name(t));
         pa_keep(f, NULL);
@@ -81,7 +97,7 @@ static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *l
     PyObject *total = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_sum], wide));
     *sum = total == NULL ? 0 : clamped(total);
     *least = 0;
-    PyObject *size = f.failed ? NULL : pa_keep(&f, pt_get(st, a.p, GET_shape));
+    PyObject *size = shape_tuple(&f, a.be, a.p);
     if (size != NULL &&
         (PyTuple_GET_SIZE(size) == 0 || PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0)) {
         PyObject *low = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_min], wide));
@@ -120,8 +136,14 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
 static PyObject *number_for(pa_frame *f, at_array scalar, at_dtype dtype)
 {
     const at_scalar *s = scalar.be == &at_weak ? scalar.p : NULL;
-    if (s != NULL && ati_is_float(dtype) && dtype != AT_FLOAT64 && isinf((float)s->d))
-        return pa_keep(f, PyFloat_FromDouble((float)s->d));
+    if (s != NULL && s->kind == AT_WEAK_FLOAT && ati_is_integer(dtype))
+        return pa_keep(f, PyLong_FromDouble(s->d)); /* cut, as everywhere; torch may refuse it */
+    double most = dtype == AT_FLOAT16    ? 65504.0
+                  : dtype == AT_BFLOAT16 ? 3.3895313892515355e38
+                  : dtype == AT_FLOAT32  ? 3.4028234663852886e38
+                                         : Py_HUGE_VAL;
+    if (s != NULL && fabs(s->d) > most && ati_is_float(dtype))
+        return pa_keep(f, PyFloat_FromDouble(copysign(Py_HUGE_VAL, s->d)));
     return pa_number(f, scalar);
 }
 
@@ -166,7 +188,7 @@ static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
     }
     *out = AT_DIM(PyLong_AsLongLong(number));
     Py_DECREF(number);
-    return AT_OK;
+    return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
 }
 
 static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype dtype)
@@ -256,12 +278,12 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
     at_array beside = AT_NIL;
     for (int i = 0; i < count; i++)
         if (operand[i].be == be) beside = operand[i];
-    if (as_tensors && torch_dtype(cx, beside, &t) != AT_OK) return cx->status;
+    if (torch_dtype(cx, beside, &t) != AT_OK) return cx->status;
     for (int i = 0; i < count; i++) {
         at_array a = operand[i];
         args[i + 1] = a.be == be   ? a.p
                       : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
-                                   : pa_number(&f, a);
+                                   : number_for(&f, a, t);
     }
     return pa_finish(&f, cx, be,
                      pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
@@ -351,6 +373,8 @@ EXTREME_SLOT(minimum)
 static at_status torch_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
                              at_array y, at_array *out)
 {
+    PyObject *args[] = {condition.p, x.p, y.p};
+    if (x.be == be && y.be == be) return plain_call(cx, be, FN_where, args, 3, out);
     return with_scalars(cx, be, FN_where, 3, (at_array[]){condition, x, y}, false, out);
 }
 
@@ -447,11 +471,17 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
             dims = pa_keep(&f, NULL);
         }
     for (Py_ssize_t k = 0; dims != NULL && k < PyTuple_GET_SIZE(dims); k++) {
-        PyObject *kept = pa_call_named(&f, st->fn[FN_prod], CONSTANT(st, named_dim_keepdim), y,
+        pa_frame g; /* one product at a time: a tensor may have more axes than a frame places */
+        pa_open(&g);
+        at_array kept = AT_NIL;
+        PyObject *next = pa_call_named(&g, st->fn[FN_prod], CONSTANT(st, named_dim_keepdim), y,
                                        PyTuple_GET_ITEM(dims, k), Py_True);
-        y = kept;
+        if (k > 0) Py_DECREF(f.own[--f.count]); /* y, the product before */
+        if (pa_finish(&g, cx, be, next, &kept) != AT_OK) f.failed = true;
+        y = f.failed ? NULL : pa_keep(&f, kept.p);
+        if (y == NULL) break;
     }
-    if (!keepdims && dims != NULL && PyTuple_GET_SIZE(dims) > 0)
+    if (!keepdims && y != NULL && dims != NULL && PyTuple_GET_SIZE(dims) > 0)
         y = pa_call(&f, st->fn[FN_squeeze], y, dims);
     return keep_uint64(cx, be, x, pa_finish(&f, cx, be, y, out), out);
 }
@@ -615,6 +645,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
 /* A bound as a number or symbol, or the tensor itself where reading it would end its trace. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
+    if (f->failed) return NULL;
     if (value.be == be && !pt_answers_nothing(FN(be, tracing_state))) return value.p;
     return value.be == be ? pa_call(f, FN(be, item), value.p) : pa_number(f, value);
 }
@@ -673,7 +704,7 @@ static at_status torch_slot_kept(at_context *cx, const at_backend *be, at_array 
 /* (slots, *x.shape[1:]) */
 static PyObject *rows_shape(pa_frame *f, const at_backend *be, PyObject *x, PyObject *slots)
 {
-    PyObject *size = f->failed ? NULL : pa_keep(f, pt_get(state_of(be), x, GET_shape));
+    PyObject *size = shape_tuple(f, be, x);
     PyObject *tuple = size == NULL ? NULL : pa_keep(f, PyTuple_New(PyTuple_GET_SIZE(size)));
     for (Py_ssize_t k = 0; tuple != NULL && k < PyTuple_GET_SIZE(size); k++)
         PyTuple_SET_ITEM(tuple, k, Py_NewRef(k == 0 ? slots : PyTuple_GET_ITEM(size, k)));
@@ -715,7 +746,7 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
     at_dtype t = AT_OTHER;
     if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
-    PyObject *shape = f.failed ? NULL : pa_keep(&f, pt_get(st, x.p, GET_shape));
+    PyObject *shape = shape_tuple(&f, be, x.p);
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *zeros =
         pa_call(&f, st->fn[FN_new_zeros], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)));
@@ -743,7 +774,7 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
     bool wide = is_wide_unsigned(t);
     PyObject *rows = wide ? ordered(&f, be, x.p, t) : x.p;
-    PyObject *shape = f.failed ? NULL : pa_keep(&f, pt_get(st, x.p, GET_shape));
+    PyObject *shape = shape_tuple(&f, be, x.p);
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
     PyObject *rest =
@@ -772,7 +803,7 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
     at_dtype t = wide_unsigned(be, x);
     pa_frame f;
     pa_open(&f);
-    PyObject *size = pa_keep(&f, pt_get(st, slot_ids.p, GET_shape));
+    PyObject *size = shape_tuple(&f, be, slot_ids.p);
     PyObject *shape = size == NULL ? NULL : rows_shape(&f, be, x.p, PyTuple_GET_ITEM(size, 0));
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
     PyObject *rows = t == AT_NODTYPE ? x.p : cast(&f, be, x.p, AT_INT64);
@@ -786,7 +817,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 {
     at_backend made = {
         .name = "torch",
-        .traits = AT_TAKES_SCALARS,
+        .traits = AT_TAKES_SCALARS | AT_TAKES_SYMBOLS,
         .retain = retain,
         .release = release,
         .dtype = torch_dtype,
