@@ -14,20 +14,8 @@ static at_status kind_of(at_context *cx, at_array a, at_dtype *out)
     return AT_OK;
 }
 
-static at_status no_axes(at_context *cx, at_array a, at_shape *out)
-{
-    (void)cx;
-    (void)a;
-    out->ndim = 0;
-    return AT_OK;
-}
-
-const at_backend at_weak = {.name = "scalar",
-                            .traits = AT_WEAK,
-                            .retain = nothing,
-                            .release = nothing,
-                            .dtype = kind_of,
-                            .shape = no_axes};
+const at_backend at_weak = {
+    .name = "scalar", .traits = AT_WEAK, .retain = nothing, .release = nothing, .dtype = kind_of};
 
 at_array at_scalar_float(at_scalar *place, double value)
 {

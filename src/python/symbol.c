@@ -19,14 +19,6 @@ static at_status kind_of(at_context *cx, at_array a, at_dtype *out)
     return AT_OK;
 }
 
-static at_status no_axes(at_context *cx, at_array a, at_shape *out)
-{
-    (void)cx;
-    (void)a;
-    out->ndim = 0;
-    return AT_OK;
-}
-
 static at_status plus(at_context *cx, at_array sym, int64_t k, at_array *out)
 {
     pa_frame f;
@@ -79,7 +71,6 @@ void pa_symbol_make(at_backend *be)
                        .retain = retain,
                        .release = release,
                        .dtype = kind_of,
-                       .shape = no_axes,
                        .dim_plus = plus,
                        .dim_equal = equal};
 }

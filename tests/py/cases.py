@@ -6,7 +6,8 @@ tolerance.
 """
 
 from case import A, N, build, check, data
-from cases_array import CONSTRUCT, ELEMENTWISE, LAYOUT, PROMOTION, REDUCE
+from cases_array import CONSTRUCT, ELEMENTWISE, LAYOUT, REDUCE
+from cases_promotion import PROMOTION
 from cases_segment import IDS, PARTITION, SEGMENT, SEGMENT_OPS
 
 ALL = [*SEGMENT, *PARTITION, *ELEMENTWISE, *REDUCE, *LAYOUT, *CONSTRUCT, *PROMOTION]
