@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import oracle
-from conftest import UNSIGNED, framework
+from frameworks import UNSIGNED, framework
 
 import anytensor as at
 

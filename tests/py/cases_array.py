@@ -7,7 +7,7 @@ import math
 import numpy as np
 import oracle
 from case import INF, NAN, A, Case, D, N, data
-from conftest import DTYPES, FLOATS, INTEGERS, SIGNED, UNSIGNED
+from frameworks import DTYPES, FLOATS, INTEGERS, SIGNED, UNSIGNED
 
 # --- elementwise and promotion ----------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import oracle
 from case import A, Case, N
-from conftest import DTYPES, INTEGERS
+from frameworks import DTYPES, INTEGERS
 
 # --- promotion --------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import oracle
 from case import INF, NAN, A, Case, N, data
-from conftest import DTYPES, FLOATS, INTEGERS, UNSIGNED
+from frameworks import DTYPES, FLOATS, INTEGERS, UNSIGNED
 
 # --- segments ---------------------------------------------------------------------------------------------
 

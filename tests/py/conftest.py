@@ -1,108 +1,15 @@
-"""The frameworks under test: one row each. Tests ask for the fixture `fw` and run once per framework found.
-
-A new framework is a class here, with the same members, and its name in ROWS. Cases that a framework itself cannot
-serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed case that passes is a failure.
-"""
+"""Fixtures: a test that asks for `fw` runs once per framework found (frameworks.py)."""
 
 import fnmatch
-import importlib.util
 import os
-import pathlib
 import tempfile
 
-import numpy as np
 import pytest
+from frameworks import FOUND, framework, read_xfail
 
 os.environ.setdefault(
     "HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "anytensor-hypothesis")
 )
-
-BOOL = ("bool",)
-SIGNED = ("int8", "int16", "int32", "int64")
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-INTEGERS = SIGNED + UNSIGNED
-DTYPES = BOOL + INTEGERS + FLOATS
-XFAIL = pathlib.Path(__file__).resolve().parent.parent / "xfail"
-
-
-def numpy_dtype(name):
-    """NumPy's dtype of a name; bfloat16 is ml_dtypes'."""
-    if name != "bfloat16":
-        return np.dtype(name)
-    return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
-
-
-class NumPy:
-    name = "numpy"
-    errors = ()  # exception types of its own, beside Python's
-    elsewhere = None  # a device that holds arrays without values, to see that results stay on it
-
-    def array(self, data, dtype):
-        return np.array(data, dtype=numpy_dtype(dtype))
-
-    def numpy(self, x):
-        return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
-
-    def dtype(self, x):
-        return x.dtype.name
-
-    def own_dtype(self, name):
-        return numpy_dtype(name)
-
-    def is_array(self, x):
-        return type(x) is np.ndarray
-
-    def default(self, kind):
-        return {"f": "float64", "i": "int64"}[kind]
-
-    def device(self, x):
-        return "cpu"
-
-
-class Torch:
-    name = "torch"
-    errors = (RuntimeError,)
-    elsewhere = "meta"
-
-    def __init__(self):
-        self.torch = pytest.importorskip("torch")
-        self.torch.set_num_threads(1)  # the arrays are small, and the tests run side by side
-
-    def array(self, data, dtype):
-        if dtype == "bfloat16":
-            return self.torch.tensor(np.asarray(data, np.float32)).to(self.torch.bfloat16)
-        return self.torch.from_numpy(np.array(data, dtype=dtype, order="C"))
-
-    def numpy(self, x):
-        x = x.detach().cpu()
-        return (x.float() if x.dtype == self.torch.bfloat16 else x).numpy()
-
-    def dtype(self, x):
-        return str(x.dtype).removeprefix("torch.")
-
-    def own_dtype(self, name):
-        return getattr(self.torch, name)
-
-    def is_array(self, x):
-        return type(x) is self.torch.Tensor
-
-    def default(self, kind):
-        return str(self.torch.get_default_dtype()).removeprefix("torch.") if kind == "f" else "int64"
-
-    def device(self, x):
-        return str(x.device)
-
-
-ROWS = {"numpy": NumPy, "torch": Torch}
-FOUND = [name for name in ROWS if importlib.util.find_spec(name)]
-_made = {}
-
-
-def framework(name):
-    if name not in _made:
-        _made[name] = ROWS[name]()
-    return _made[name]
 
 
 @pytest.fixture
@@ -115,23 +22,6 @@ def fw(request):
 def peer(request):
     """A framework that is not NumPy."""
     return framework(request.param)
-
-
-def read_xfail(name):
-    """[(pattern, reason, program)] of tests/xfail/<name>.txt."""
-    path = XFAIL / f"{name}.txt"
-    blocks, lines = [], path.read_text().splitlines() if path.exists() else []
-    for line in lines:
-        if line.startswith("#") or not line.strip():
-            continue
-        if line.startswith("case: "):
-            patterns = line[6:].split(" | ")
-            blocks.append((patterns, [], []))
-        elif line.startswith("why: "):
-            blocks[-1][1].append(line[5:])
-        else:
-            blocks[-1][2].append(line.removeprefix("    "))
-    return [(patterns, " ".join(why), "\n".join(program)) for patterns, why, program in blocks]
 
 
 def pytest_configure(config):

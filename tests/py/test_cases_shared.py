@@ -44,7 +44,7 @@ if __name__ == "__main__":
     sys.exit()
 
 import pytest  # noqa: E402
-from conftest import FOUND  # noqa: E402
+from frameworks import FOUND  # noqa: E402
 
 import anytensor as at  # noqa: E402
 

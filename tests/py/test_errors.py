@@ -10,7 +10,7 @@ import cases
 import numpy as np
 import pytest
 from cases import A, N
-from conftest import FOUND, framework
+from frameworks import FOUND, framework
 
 import anytensor as at
 from anytensor import _core

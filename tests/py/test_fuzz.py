@@ -15,14 +15,14 @@ import subprocess
 import sys
 import warnings
 
-import conftest
+import frameworks
 import numpy as np
 
 import anytensor as at
 from anytensor import _core
 
 CALLS = 3000
-DTYPES = [t for t in conftest.DTYPES if t != "bfloat16"]
+DTYPES = [t for t in frameworks.DTYPES if t != "bfloat16"]
 ALLOWED = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, MemoryError)
 OPS = _core.ops
 
@@ -49,9 +49,9 @@ class Fuzz:
     """Random arguments: mostly right for their role, sometimes anything at all."""
 
     def __init__(self, name, seed):
-        self.fw = conftest.framework(name)
+        self.fw = frameworks.framework(name)
         self.random = random.Random(seed)
-        self.others = [conftest.framework(other) for other in conftest.FOUND if other != name]
+        self.others = [frameworks.framework(other) for other in frameworks.FOUND if other != name]
         self.fixed = self.fixed_values()
         self.bad = 0.0  # how likely an argument is anything
 
@@ -79,7 +79,7 @@ class Fuzz:
         shape = self.shape() if shape is None else shape
         with np.errstate(all="ignore"):
             x = np.asarray(self.values(dtype, shape)).astype(dtype)
-        fw = where or (self.fw if self.random.random() < 0.85 else conftest.framework("numpy"))
+        fw = where or (self.fw if self.random.random() < 0.85 else frameworks.framework("numpy"))
         x = fw.array(x, dtype)
         if fw.name == "numpy" and self.random.random() < 0.2:
             x = self.pick(
@@ -189,11 +189,11 @@ class Fuzz:
         return self.pick(0, -1, self.random.randrange(-rank, rank) if rank else 0)
 
     def ids(self, length, n):
-        dtype = self.pick(*conftest.INTEGERS)
+        dtype = self.pick(*frameworks.INTEGERS)
         x = np.random.default_rng(self.random.randrange(2**32)).integers(
             -2 if dtype[0] == "i" else 0, n + 3, length
         )
-        return (self.fw if self.random.random() < 0.8 else conftest.framework("numpy")).array(x, dtype)
+        return (self.fw if self.random.random() < 0.8 else frameworks.framework("numpy")).array(x, dtype)
 
     def size(self, n):
         return self.pick(n, n, n, np.int64(n), float(n), self.fw.array(n, "int64"), np.array(n, "int32"))
@@ -279,7 +279,7 @@ class Fuzz:
         )
         if op.startswith("partition"):
             counts = np.diff([0, *sorted(self.random.randrange(length + 1) for _ in range(n)), length])
-            parts = self.fw.array(counts, self.pick(*conftest.INTEGERS))
+            parts = self.fw.array(counts, self.pick(*frameworks.INTEGERS))
             return [*([] if op == "partition_ids" else [a(x)]), a(parts), a(self.size(length))], {}
         first = [] if op == "segment_count" else [a(x)]
         more = [a(self.pick(0, 1.5, math.nan, np.float32(2)))] if op.endswith("constant") else []
@@ -314,10 +314,10 @@ class Fuzz:
 def is_result(fuzz, op, got, args, kwargs):
     if op == "shape":
         return type(got) is tuple and all(type(size) is int for size in got)
-    frameworks = fuzz.ours(args, kwargs)
-    if not frameworks or isinstance(got, np.ndarray):
+    owners = fuzz.ours(args, kwargs)
+    if not owners or isinstance(got, np.ndarray):
         return isinstance(got, np.ndarray)
-    return any(conftest.framework(name).is_array(got) for name in frameworks)
+    return any(frameworks.framework(name).is_array(got) for name in owners)
 
 
 def brief(value):
@@ -351,7 +351,10 @@ def main(name, seed, calls):
     np.seterr(all="ignore")
     counts = collections.Counter()
     per_op = collections.Counter()
-    errors = (*ALLOWED, *(error for other in conftest.FOUND for error in conftest.framework(other).errors))
+    errors = (
+        *ALLOWED,
+        *(error for other in frameworks.FOUND for error in frameworks.framework(other).errors),
+    )
     for k in range(calls):
         op = OPS[k % len(OPS)]
         fuzz.bad = fuzz.pick(0.0, 0.0, 0.0, 0.15, 0.5, 1.0)
@@ -391,7 +394,7 @@ from hypothesis import given, settings  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 
 
-@pytest.mark.parametrize("name", conftest.FOUND)
+@pytest.mark.parametrize("name", frameworks.FOUND)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_calls_give_a_result_or_a_documented_exception(name, seed, record_property):
     package = str(pathlib.Path(at.__file__).resolve().parent.parent)

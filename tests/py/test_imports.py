@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from conftest import FOUND, read_xfail
+from frameworks import FOUND, read_xfail
 
 import anytensor as at
 

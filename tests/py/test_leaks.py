@@ -10,7 +10,7 @@ import warnings
 import cases
 import numpy as np
 import pytest
-from conftest import framework
+from frameworks import framework
 from test_errors import GOOD
 
 import anytensor as at

@@ -5,7 +5,7 @@ import warnings
 import cases
 import numpy as np
 import pytest
-from conftest import FOUND, framework
+from frameworks import FOUND, framework
 
 import anytensor as at
 

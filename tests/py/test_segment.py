@@ -7,7 +7,7 @@ import cases
 import numpy as np
 import oracle
 import pytest
-from conftest import framework
+from frameworks import framework
 
 import anytensor as at
 
