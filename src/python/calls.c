@@ -17,6 +17,11 @@ PyObject *pa_keep(pa_frame *f, PyObject *owned)
     return owned;
 }
 
+void pa_close(pa_frame *f)
+{
+    while (f->count > 0) Py_DECREF(f->own[--f->count]);
+}
+
 PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
                         PyObject *kwnames)
 {
@@ -91,8 +96,7 @@ at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject 
         Py_INCREF(result);
         *out = (at_array){result, be};
     }
-    for (int i = f->count - 1; i >= 0; i--) Py_DECREF(f->own[i]);
-    f->count = 0;
+    pa_close(f);
     return fine ? AT_OK : pa_foreign(cx);
 }
 

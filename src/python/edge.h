@@ -100,6 +100,9 @@ static inline void pa_open(pa_frame *f)
     f->failed = false;
 }
 
+/* Releases all that the frame owns; pa_finish() does so for a slot. */
+void pa_close(pa_frame *f);
+
 /* Gives the frame a new reference (NULL fails it); returns it borrowed. */
 PyObject *pa_keep(pa_frame *f, PyObject *owned);
 

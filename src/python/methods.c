@@ -145,7 +145,7 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
     pa_open(&f);
     if (at_shape_of(&e.root, x, &e.shape) == AT_OK) tuple = pa_shape(&f, &e.shape);
     Py_XINCREF(tuple);
-    while (f.count > 0) Py_DECREF(f.own[--f.count]);
+    pa_close(&f);
     pa_end(&e, AT_NIL);
     return tuple;
 }

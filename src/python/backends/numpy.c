@@ -1,8 +1,7 @@
 /* The NumPy adapter: handles are ndarrays.
  *
  * Elementwise ops go to NumPy's own ufuncs, layout to its C API. Segment work runs on the library's kernels
- * (numpy_kernels.c). Results are always arrays,
- * never NumPy scalars. Kernels over many elements release the GIL. */
+ * (numpy_kernels.c). Results are always arrays, never NumPy scalars. */
 #include "numpy_state.h"
 
 #include <numpy/arrayscalars.h>
@@ -207,7 +206,7 @@ static bool store_scalar(PyArrayObject *array, const at_scalar *s)
     const at_array scalar = {(void *)s, &at_weak};
     PyObject *number = pa_number(&f, scalar);
     int status = number == NULL ? -1 : PyArray_SETITEM(array, data, number);
-    while (f.count > 0) Py_DECREF(f.own[--f.count]);
+    pa_close(&f);
     return status == 0;
 }
 
@@ -540,7 +539,7 @@ static int fill(PyArrayObject *array, at_array value)
     pa_open(&f);
     PyObject *number = pa_number(&f, value);
     int status = number == NULL ? -1 : PyArray_FillWithScalar(array, number);
-    while (f.count > 0) Py_DECREF(f.own[--f.count]);
+    pa_close(&f);
     return status;
 }
 

@@ -42,6 +42,15 @@ static bool open_view(view *v, at_array a)
 
 static void close_view(view *v) { Py_CLEAR(v->temp); }
 
+/* Rows and their ids; both or none. */
+static bool open_rows(view *xv, at_array x, view *iv, at_array ids)
+{
+    if (!open_view(xv, x)) return false;
+    if (open_view(iv, ids)) return true;
+    close_view(xv);
+    return false;
+}
+
 /* A kernel's output: a new array of the first dimension and the rest of like's. NULL with an exception. */
 static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, int ndim,
                           const npy_intp *tail, view *v)
@@ -79,11 +88,7 @@ static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_arra
     if (t == AT_OTHER)
         return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data, found %s",
                         PyArray_DESCR(array_of(x))->typeobj->tp_name);
-    if (!open_view(&xv, x)) return pa_foreign(cx);
-    if (!open_view(&iv, ids)) {
-        close_view(&xv);
-        return pa_foreign(cx);
-    }
+    if (!open_rows(&xv, x, &iv, ids)) return pa_foreign(cx);
     PyArrayObject *xa = array_of(x);
     PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
     bool fine = true;
@@ -151,11 +156,7 @@ at_status numpy_segment_softmax(at_context *cx, const at_backend *be, at_array l
     PyArrayObject *xa = array_of(logits);
     int type = PyArray_TYPE(xa);
     if (PyArray_SIZE(xa) > FEW || (type != NPY_FLOAT && type != NPY_DOUBLE)) return AT_DECLINE;
-    if (!open_view(&xv, logits)) return pa_foreign(cx);
-    if (!open_view(&iv, segment_ids)) {
-        close_view(&xv);
-        return pa_foreign(cx);
-    }
+    if (!open_rows(&xv, logits, &iv, segment_ids)) return pa_foreign(cx);
     PyObject *array =
         new_rows(be, xv.host.dtype, xv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
     bool fine =
@@ -226,11 +227,7 @@ at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, at_arra
     at_dtype t = AT_OTHER;
     pn_dtype(cx, x, &t);
     if (t == AT_OTHER) return at_error(cx, AT_EDTYPE, "expected bool, integer or floating data");
-    if (!open_view(&xv, x)) return pa_foreign(cx);
-    if (!open_view(&iv, slot_ids)) {
-        close_view(&xv);
-        return pa_foreign(cx);
-    }
+    if (!open_rows(&xv, x, &iv, slot_ids)) return pa_foreign(cx);
     PyArrayObject *xa = array_of(x);
     PyObject *array = new_rows(be, t, iv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
     if (array != NULL)

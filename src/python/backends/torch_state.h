@@ -59,10 +59,7 @@
     X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
     X(forward_ad, "autograd.forward_ad")                                                           \
     X(Tensor, "Tensor")                                                                            \
-    X(Parameter, "nn.Parameter")                                                                   \
-    X(SymInt, "SymInt")                                                                            \
-    X(SymFloat, "SymFloat")                                                                        \
-    X(SymBool, "SymBool")
+    X(Parameter, "nn.Parameter")
 
 /* Attributes that are read through their C getters: X(name). */
 #define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim)
