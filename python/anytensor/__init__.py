@@ -6,6 +6,7 @@ docs/reference.md. No array framework is imported here, nor later: a framework i
 
 from ._core import (
     __version__,
+    align_arrays,
     arange,
     astype,
     clip,
@@ -52,9 +53,11 @@ from ._core import (
 )
 from ._dynamo import register as _register_dynamo
 from ._loaded import module_if_loaded
+from ._options import promote_options
 
 __all__ = [
     "__version__",
+    "align_arrays",
     "arange",
     "astype",
     "clip",
@@ -79,6 +82,7 @@ __all__ = [
     "partition_softmax",
     "partition_sum",
     "prod",
+    "promote_options",
     "repeat",
     "reshape",
     "rsqrt",

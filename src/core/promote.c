@@ -319,3 +319,21 @@ const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_
     call c = {f, op, count, NULL, array, NULL, AT_NIL};
     return settle(&c);
 }
+
+static const ati_op align = {.name = "align_arrays", .operands = 1, .argument = {"arrays"}};
+
+bool ati_align(at_frame *f, int count, at_array *array)
+{
+    if (at_failed(f)) return false;
+    call c = {f, &align, count, NULL, array, NULL, AT_NIL};
+    if (!choose(&c) || !join(&c)) return false;
+    for (int i = 0; i < count; i++) {
+        if (!is_weak(array[i])) continue;
+        at_dtype t;
+        if (at_dtype_of(f, array[i], &t) != AT_OK) return false;
+        if (t != AT_BOOL) t = c.be->default_dtype(c.be, t == AT_INT64 ? 'i' : 'f');
+        if (!scalar_fits(&c, i, t)) return false;
+        array[i] = scalar(&c, array[i], t);
+    }
+    return !at_failed(f);
+}

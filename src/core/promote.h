@@ -67,6 +67,10 @@ static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int c
 /* ati_promote() for a list of data operands of one op argument, in place. */
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);
 
+/* Arrays of one backend from a list, in place: host arrays join it, scalars become 0-d arrays of their kind's default
+ * dtype, nil stays nil; dtypes are left alone. False once the context has failed. */
+bool ati_align(at_frame *f, int count, at_array *array);
+
 /* Records an error in a frame; the outermost named operation above it, or else op, speaks. */
 void ati_fail(at_frame *f, const char *op, at_status status, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -174,6 +174,10 @@ static bool whole_to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *o
 static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_backend *be,
                           at_dim *out)
 {
+    if (be != &e->st->numpy) {
+        e->sizes = be->traits & AT_WEAK ? pa_arrays_of(e->st, be->state) : be;
+        e->sized = name;
+    }
     if (be->traits & AT_WEAK) {
         at_dtype kind;
         be->dtype(&e->cx, (at_array){obj, be}, &kind);
@@ -307,7 +311,8 @@ bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
     *out = AT_NODTYPE;
     if (obj == Py_None) return true;
     if (PyUnicode_Check(obj)) *out = dtype_of_text(obj);
-    if (*out == AT_NODTYPE) *out = pa_torch_dtype(&st->torch, obj);
+    for (size_t i = 0; i < pa_framework_count && *out == AT_NODTYPE && !PyErr_Occurred(); i++)
+        *out = pa_frameworks[i]->dtype(pa_arrays_of(st, pa_frameworks[i]), obj);
     if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_numpy_dtype(obj);
     if (PyErr_Occurred()) return false;
     if (*out != AT_NODTYPE && *out != AT_OTHER) return true;
@@ -413,10 +418,29 @@ static bool bind_positional(pa_edge *e, PyObject *const *args, Py_ssize_t nargs)
     return true;
 }
 
-static bool convert_all(pa_edge *e, void *into)
+/* A size of one framework beside arrays of another is refused as two arrays would be. */
+static bool one_framework(const pa_edge *e, const void *into)
+{
+    for (int i = 0; i < e->sig->count && e->sizes != NULL; i++) {
+        const pa_param *p = &e->sig->param[i];
+        if (p->role > PA_LIKE) continue;
+        const at_backend *be = ((const at_array *)((const char *)into + p->offset))->be;
+        if (be == NULL || be == e->sizes || (be->traits & (AT_WEAK | AT_JOINS))) continue;
+        PyErr_Format(PyExc_TypeError,
+                     "%s: argument '%s' is a size of %s beside arrays of %s; one call takes one "
+                     "framework (and NumPy)",
+                     e->sig->name, e->sized, e->sizes->name, be->name);
+        return false;
+    }
+    return true;
+}
+
+/* Dtypes come last: an array beside one may have to wake the framework that knows it. */
+static bool convert_all(pa_edge *e, void *into, bool dtypes)
 {
     PyObject *const *defaults = e->st->defaults + (size_t)e->sig->op * PA_MAX_PARAMS;
     for (int i = 0; i < e->sig->count; i++) {
+        if ((e->sig->param[i].role == PA_DTYPE) != dtypes) continue;
         PyObject *obj = e->value[i] != NULL ? e->value[i] : defaults[i];
         if (obj == NULL) {
             PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s' (pos %d)",
@@ -445,9 +469,11 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, PyObject *c
     e->sig = sig;
     e->list = NULL;
     e->list_scalars = NULL;
+    e->sizes = NULL;
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
     if (bind_positional(e, args, nargs) &&
-        (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) && convert_all(e, into))
+        (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) &&
+        convert_all(e, into, false) && convert_all(e, into, true) && one_framework(e, into))
         return true;
     release(e);
     return false;

@@ -31,8 +31,13 @@ typedef struct pa_known_type {
 struct pa_state {
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
     at_backend numpy;      /* always awake */
-    at_backend torch;      /* state is NULL until torch is seen */
-    at_backend symbol; /* sizes and scalars that a framework traces: SymInt, SymFloat, SymBool */
+    /* Frameworks; state is NULL until the first array is seen. A framework's symbols are the sizes and scalars that
+     * it traces: SymInt, dimension expressions, 0-d graph tensors. */
+    at_backend torch, torch_symbol;
+    at_backend jax, jax_symbol;
+    at_backend tensorflow, tensorflow_symbol;
+    struct pa_space *spaces; /* one backend per Array API namespace seen (backends/array_api.c) */
+    PyObject *options;       /* context variable: how NumPy arrays join, see pa_options */
     pa_known_type known[PA_KNOWN_TYPES];
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
@@ -62,25 +67,49 @@ PyObject *pa_loaded(const char *name);
 
 /* --- adapters (backends/) --------------------------------------------------------------------------- */
 
-/* Fill be with the NumPy adapter; with the symbols of tracing frameworks. 0 or -1. */
+/* Fill be with the NumPy adapter. 0 or -1. */
 int pa_numpy_make(at_backend *be);
 void pa_numpy_clear(at_backend *be);
 int pa_numpy_visit(at_backend *be, visitproc visit, void *arg);
-void pa_symbol_make(at_backend *be);
 
 /* What the registry has to know of a framework that may be loaded one day. */
 typedef struct pa_framework {
     const char *module;
-    size_t offset; /* of its at_backend in pa_state */
-    /* Resolves everything once; -1 with an exception that names the framework's version. */
+    size_t arrays, symbols; /* offsets of its backends in pa_state */
+    /* Resolves everything once and fills be; -1 with an exception that names the framework's version. */
     int (*wake)(pa_state *st, at_backend *be, PyObject *module);
     /* 1: arrays of this type are the framework's; 2: its symbols; 0: neither; -1: exception. */
     int (*owns)(PyObject *module, PyTypeObject *type);
+    /* The framework's own dtype object; AT_NODTYPE if it is none. be may sleep. */
+    at_dtype (*dtype)(const at_backend *be, PyObject *obj);
+    /* Whether the comparison of two sizes (any object but a bool) may be taken as true; -1: exception. */
+    int (*holds)(PyObject *module, PyObject *condition);
     int (*visit)(at_backend *be, visitproc visit, void *arg);
     void (*clear)(at_backend *be);
 } pa_framework;
 
 extern const pa_framework pa_torch;
+
+/* The frameworks' rows, and their backends in the module's state. */
+extern const pa_framework *const pa_frameworks[];
+extern const size_t pa_framework_count;
+static inline at_backend *pa_arrays_of(pa_state *st, const pa_framework *fw)
+{
+    return (at_backend *)((char *)st + fw->arrays);
+}
+
+/* Fills the backend of a framework's symbols; its state is the framework's row. */
+void pa_symbol_make(at_backend *be, const pa_framework *fw);
+
+/* Finding what an adapter needs (resolve.c): module.a.b.c for each path, new references in found; -1 with an exception,
+ * which pa_complain() says with the framework's version. */
+int pa_resolve_all(PyObject *module, const char *const *path, size_t count, PyObject **found);
+/* module.a.b.c; new reference, or NULL with the attribute's own exception. */
+PyObject *pa_resolve(PyObject *module, const char *path);
+/* The exception that is set, said with the name and version of the framework. */
+void pa_complain(PyObject *module);
+/* Whether a type derives from a class of the module at a path; a half imported module has no such class yet. */
+bool pa_derives(PyObject *module, const char *path, PyTypeObject *type);
 
 /* --- frame of an adapter (calls.c) ------------------------------------------------------------------ */
 
@@ -187,6 +216,8 @@ typedef struct pa_edge {
     at_shape shape;
     at_array *list; /* heap, or NULL */
     at_scalar *list_scalars;
+    const at_backend *sizes; /* the framework that a size is an array or a symbol of, or NULL */
+    const char *sized;       /* the argument that is this size */
 } pa_edge;
 
 /* Binds and converts arguments into the op's struct; false with an exception and nothing to release. */
@@ -209,6 +240,16 @@ void pa_args_clear(pa_state *st);
 const pa_signature *pa_signature_at(int op);
 extern const int pa_signature_count;
 
+/* --- how NumPy arrays join (options.c) -------------------------------------------------------------- */
+
+int pa_options_init(pa_state *st);
+/* What the options in force say: copy always; refuse instead of falling back to a copy. -1: exception. */
+int pa_join_rule(const pa_state *st, bool *copy, bool *refuse);
+PyObject *pa_enter_options(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *pa_leave_options(PyObject *module, PyObject *token);
+PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames);
+
 /* The method table of the ops (methods.c), ends with an empty row. */
 extern PyMethodDef pa_methods[];
 
@@ -219,9 +260,7 @@ bool pa_is_numpy_float(PyObject *obj);
 PyObject *pa_numpy_scalar_to_array(PyObject *obj); /* 0-d ndarray, new reference */
 at_dtype pa_numpy_dtype(PyObject *obj);            /* AT_NODTYPE if obj is no NumPy dtype */
 PyTypeObject *pa_ndarray_type(void);
-/* The array itself, or (with a warning) a copy that another framework can share; new reference. */
-PyObject *pa_numpy_for_sharing(PyObject *array);
-/* torch's (backends/torch.c): AT_NODTYPE if obj is no torch dtype or torch sleeps. */
-at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj);
+/* The array itself, or a copy that another framework can share, as the options say; new reference. */
+PyObject *pa_numpy_for_sharing(const pa_state *st, PyObject *array);
 
 #endif

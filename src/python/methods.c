@@ -150,10 +150,24 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
     return tuple;
 }
 
+#define PA_DOC_align_arrays                                                                        \
+    "align_arrays($module, /, *arrays, copy=None, fallback=None)\n--\n\n"                         \
+    "The arrays on one framework, as a tuple: NumPy arrays join the other framework in the call,\n" \
+    "scalars become 0-d arrays of their kind's default dtype, None stays None. Dtypes are kept.\n\n" \
+    "copy      True: a NumPy array is always copied; False: shared where it can be; None: as\n"    \
+    "          promote_options() says\n"                                                           \
+    "fallback  what to do with an array that cannot be shared: 'copy' (with a warning) or\n"       \
+    "          'error'; None: as promote_options() says\n"                                         \
+    "Errors    TypeError for arrays of two frameworks, lists; ValueError under fallback='error'."
+
 #define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 PyMethodDef pa_methods[] = {
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
 #include "anytensor/ops.def"
-    {"shape", FASTCALL(py_shape), ATI_DOC_shape}, {NULL, NULL, 0, NULL}};
+    {"shape", FASTCALL(py_shape), ATI_DOC_shape},
+    {"align_arrays", FASTCALL(pa_align_arrays), PA_DOC_align_arrays},
+    {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
+    {"_leave_options", pa_leave_options, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};

@@ -9,6 +9,7 @@ static int add_ops(PyObject *module)
 {
     PyObject *names = PyList_New(0);
     for (const PyMethodDef *m = pa_methods; names != NULL && m->ml_name != NULL; m++) {
+        if (m->ml_name[0] == '_') continue; /* for the package, not for its users */
         PyObject *name = PyUnicode_FromString(m->ml_name);
         if (name == NULL || PyList_Append(names, name) < 0) Py_CLEAR(names);
         Py_XDECREF(name);
@@ -32,8 +33,9 @@ static int check(const at_backend *be)
 static int execute(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
-    pa_symbol_make(&st->symbol);
-    if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0) return -1;
+    if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
+        pa_options_init(st) < 0)
+        return -1;
     st->ndarray = pa_ndarray_type();
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
     return add_ops(module);
@@ -42,6 +44,7 @@ static int execute(PyObject *module)
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     pa_state *st = pa_state_of(module);
+    Py_VISIT(st->options);
     int stop = pa_numpy_visit(&st->numpy, visit, arg);
     return stop ? stop : pa_registry_visit(st, visit, arg);
 }
@@ -50,6 +53,7 @@ static int clear(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
     pa_registry_clear(st);
+    Py_CLEAR(st->options);
     pa_numpy_clear(&st->numpy);
     pa_args_clear(st);
     return 0;

@@ -13,13 +13,12 @@ PyObject *pa_loaded(const char *name)
     return module == Py_None ? NULL : module;
 }
 
-static const pa_framework *const frameworks[] = {&pa_torch};
+const pa_framework *const pa_frameworks[] = {&pa_torch};
+const size_t pa_framework_count = sizeof pa_frameworks / sizeof *pa_frameworks;
 
-#define FRAMEWORKS (sizeof frameworks / sizeof *frameworks)
-
-static at_backend *backend_at(pa_state *st, const pa_framework *fw)
+static at_backend *symbols_of(pa_state *st, const pa_framework *fw)
 {
-    return (at_backend *)((char *)st + fw->offset);
+    return (at_backend *)((char *)st + fw->symbols);
 }
 
 static pa_known_type *place_of(pa_state *st, PyTypeObject *type)
@@ -53,17 +52,18 @@ static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject 
     if (module == NULL) return NULL;
     Py_INCREF(module);
     int owns = fw->owns(module, type);
-    at_backend *be = backend_at(st, fw);
+    at_backend *be = pa_arrays_of(st, fw), *symbols = symbols_of(st, fw);
     if (owns > 0 && be->state == NULL && fw->wake(st, be, module) < 0) owns = -1;
+    if (owns > 0 && symbols->name == NULL) pa_symbol_make(symbols, fw);
     Py_DECREF(module);
-    return owns == 1 ? be : owns == 2 ? &st->symbol : NULL;
+    return owns == 1 ? be : owns == 2 ? symbols : NULL;
 }
 
 static const at_backend *search(pa_state *st, PyTypeObject *type)
 {
     if (PyType_IsSubtype(type, pa_ndarray_type())) return &st->numpy;
-    for (size_t i = 0; i < FRAMEWORKS; i++) {
-        const at_backend *be = ask(st, frameworks[i], type);
+    for (size_t i = 0; i < pa_framework_count; i++) {
+        const at_backend *be = ask(st, pa_frameworks[i], type);
         if (be != NULL || PyErr_Occurred()) return be;
     }
     return NULL;
@@ -82,14 +82,14 @@ const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
 void pa_registry_clear(pa_state *st)
 {
     for (int i = 0; i < PA_KNOWN_TYPES; i++) forget(&st->known[i]);
-    for (size_t i = 0; i < FRAMEWORKS; i++) frameworks[i]->clear(backend_at(st, frameworks[i]));
+    for (size_t i = 0; i < pa_framework_count; i++) pa_frameworks[i]->clear(pa_arrays_of(st, pa_frameworks[i]));
 }
 
 int pa_registry_visit(pa_state *st, visitproc visit, void *arg)
 {
     for (int i = 0; i < PA_KNOWN_TYPES; i++) Py_VISIT(st->known[i].weakref);
-    for (size_t i = 0; i < FRAMEWORKS; i++) {
-        int stop = frameworks[i]->visit(backend_at(st, frameworks[i]), visit, arg);
+    for (size_t i = 0; i < pa_framework_count; i++) {
+        int stop = pa_frameworks[i]->visit(pa_arrays_of(st, pa_frameworks[i]), visit, arg);
         if (stop) return stop;
     }
     return 0;

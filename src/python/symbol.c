@@ -1,5 +1,5 @@
-/* The backend of what a framework traces in place of numbers: torch's SymInt, SymFloat, SymBool, and the 0-d
- * tensors that stand for sizes under torch.jit.trace.
+/* The backends of what frameworks trace in place of numbers: torch's SymInt, SymFloat and SymBool, JAX's dimension
+ * expressions, and the 0-d tensors that stand for sizes under torch.jit.trace and in TensorFlow's graphs.
  *
  * They are scalars (weak) and sizes, never arrays: no ops. Arithmetic goes through Python's own operators. A
  * comparison that only run time can decide counts as true: the framework checks it there. */
@@ -28,34 +28,20 @@ static at_status plus(at_context *cx, at_array sym, int64_t k, at_array *out)
     return pa_finish(&f, cx, sym.be, sum, out);
 }
 
-/* Whether a SymBool may be taken as true: torch is asked not to insist on a value. Under torch.jit.trace sizes
- * are tensors with values; is_nonzero reads one without a warning. */
-static int holds(PyObject *condition)
+static int holds(const at_backend *be, PyObject *condition)
 {
-    bool symbol = strcmp(Py_TYPE(condition)->tp_name, "SymBool") == 0;
-    PyObject *module = pa_loaded(symbol ? "torch.fx.experimental.symbolic_shapes" : "torch");
-    PyObject *ask = module == NULL
-                        ? NULL
-                        : PyObject_GetAttrString(module, symbol ? "guard_or_true" : "is_nonzero");
-    if (ask == NULL) {
-        PyErr_Clear();
-        return PyObject_IsTrue(condition);
-    }
-    PyObject *answer = PyObject_CallOneArg(ask, condition);
-    Py_DECREF(ask);
-    int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
-    Py_XDECREF(answer);
-    return truth;
+    const pa_framework *fw = be->state;
+    PyObject *module = pa_loaded(fw->module);
+    return module == NULL ? PyObject_IsTrue(condition) : fw->holds(module, condition);
 }
 
 static at_status equal(at_context *cx, const at_backend *be, at_dim a, at_dim b, bool *out)
 {
-    (void)be;
     pa_frame f;
     pa_open(&f);
     PyObject *x = pa_size(&f, a), *y = pa_size(&f, b);
     PyObject *same = f.failed ? NULL : pa_keep(&f, PyObject_RichCompare(x, y, Py_EQ));
-    int truth = same == NULL ? -1 : PyBool_Check(same) ? same == Py_True : holds(same);
+    int truth = same == NULL ? -1 : PyBool_Check(same) ? same == Py_True : holds(be, same);
     *out = truth == 1;
     if (truth < 0) f.failed = true;
     at_array none = AT_NIL;
@@ -64,10 +50,11 @@ static at_status equal(at_context *cx, const at_backend *be, at_dim a, at_dim b,
     return status;
 }
 
-void pa_symbol_make(at_backend *be)
+void pa_symbol_make(at_backend *be, const pa_framework *fw)
 {
-    *be = (at_backend){.name = "symbol",
+    *be = (at_backend){.name = fw->module,
                        .traits = AT_WEAK,
+                       .state = (void *)fw,
                        .retain = retain,
                        .release = release,
                        .dtype = kind_of,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import oracle
+import pytest
 from frameworks import UNSIGNED, framework
 
 import anytensor as at
@@ -74,6 +75,7 @@ def verdict(fw, case, got):
     if not fw.is_array(got):
         return f"a {type(got)}, expected an array of {fw.name}"
     dtype = {"float": fw.default("f"), "int": fw.default("i")}.get(case.dtype, case.dtype)
+    dtype = getattr(fw, "narrow", {}).get(dtype, dtype)
     if fw.dtype(got) != dtype:
         return f"dtype {fw.dtype(got)}, expected {dtype}"
     want = case.want() if callable(case.want) else case.want
@@ -97,9 +99,16 @@ def on_numpy(case):
     return not operands
 
 
+def serves(fw, case):
+    """Whether the framework has the dtypes of a case."""
+    return not any(case.dtype == dtype or uses(case, dtype) for dtype in getattr(fw, "lacks", ()))
+
+
 def check(fw, case):
     """Runs a case on a framework and asserts what it expects."""
     numpy = framework("numpy")
+    if not serves(fw, case):
+        pytest.skip("a dtype that the framework lacks")
     if "bfloat16" in (case.dtype, *case.args, *case.kwargs.values()) and fw is numpy:
         fw.own_dtype("bfloat16")  # loads ml_dtypes, which brings it to NumPy
     args, kwargs = build(fw, case.args, numpy), build(fw, case.kwargs, numpy)

@@ -5,6 +5,7 @@ serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed ca
 """
 
 import importlib.util
+import os
 import pathlib
 
 import numpy as np
@@ -87,14 +88,136 @@ class Torch:
         return str(x.device)
 
 
-ROWS = {"numpy": NumPy, "torch": Torch}
-FOUND = [name for name in ROWS if importlib.util.find_spec(name)]
+class JAX:
+    """With 64-bit types switched on; JAX32 below is JAX as it comes."""
+
+    name = "jax"
+    elsewhere = None
+    x64 = True
+
+    def __init__(self):
+        self.jax = pytest.importorskip("jax")
+        self.errors = (self.jax.errors.JAXTypeError, self.jax.errors.JAXIndexError)
+
+    def enter(self):
+        self.jax.config.update("jax_enable_x64", self.x64)
+
+    def array(self, data, dtype):
+        return self.jax.numpy.asarray(np.array(data, dtype=numpy_dtype(dtype)))
+
+    def numpy(self, x):
+        x = np.asarray(x)
+        return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def own_dtype(self, name):
+        return getattr(self.jax.numpy, name)
+
+    def is_array(self, x):
+        return isinstance(x, self.jax.Array)
+
+    def default(self, kind):
+        return {"f": "float", "i": "int"}[kind] + ("64" if self.x64 else "32")
+
+    def device(self, x):
+        return str(next(iter(x.devices())))
+
+
+class JAX32(JAX):
+    """Without 64-bit types: JAX makes 32-bit arrays of 64-bit data, and so does this row."""
+
+    x64 = False
+    narrow = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
+
+    def array(self, data, dtype):
+        return super().array(data, self.narrow.get(dtype, dtype))
+
+
+class TensorFlow:
+    name = "tensorflow"
+    elsewhere = None
+
+    def __init__(self):
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        self.tf = pytest.importorskip("tensorflow")
+        self.errors = (self.tf.errors.OpError,)
+
+    def array(self, data, dtype):
+        return self.tf.constant(np.array(data, dtype=numpy_dtype(dtype)))
+
+    def numpy(self, x):
+        x = x.numpy()
+        return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def own_dtype(self, name):
+        return getattr(self.tf, name)
+
+    def is_array(self, x):
+        return isinstance(x, self.tf.Tensor)
+
+    def default(self, kind):
+        return {"f": "float64", "i": "int64"}[kind]
+
+    def device(self, x):
+        return x.device
+
+
+class Strict:
+    """array_api_strict: the Python Array API standard and nothing else."""
+
+    name = "array_api_strict"
+    errors = ()
+    elsewhere = None
+    lacks = ("float16", "bfloat16")
+
+    def __init__(self):
+        self.xp = pytest.importorskip("array_api_strict")
+
+    def array(self, data, dtype):
+        return self.xp.asarray(np.array(data, dtype=dtype))
+
+    def numpy(self, x):
+        return np.from_dlpack(x)
+
+    def dtype(self, x):
+        return str(x.dtype).removeprefix("array_api_strict.")
+
+    def own_dtype(self, name):
+        return getattr(self.xp, name)
+
+    def is_array(self, x):
+        return type(x) is type(self.xp.asarray(0))
+
+    def default(self, kind):
+        return {"f": "float64", "i": "int64"}[kind]
+
+    def device(self, x):
+        return str(x.device)
+
+
+ROWS = {
+    "numpy": NumPy,
+    "torch": Torch,
+    "jax": JAX,
+    "jax32": JAX32,
+    "tensorflow": TensorFlow,
+    "array_api_strict": Strict,
+}
+FOUND = [name for name, row in ROWS.items() if importlib.util.find_spec(row.name)]
 _made = {}
 
 
 def framework(name):
+    """A framework, ready for use. It is imported here, so that collecting tests imports none."""
     if name not in _made:
         _made[name] = ROWS[name]()
+    if hasattr(_made[name], "enter"):
+        _made[name].enter()
     return _made[name]
 
 

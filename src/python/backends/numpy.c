@@ -131,12 +131,20 @@ static bool has_negative_stride(PyArrayObject *array)
     return false;
 }
 
-PyObject *pa_numpy_for_sharing(PyObject *obj)
+PyObject *pa_numpy_for_sharing(const pa_state *st, PyObject *obj)
 {
     PyArrayObject *array = (PyArrayObject *)obj;
-    bool swapped = PyArray_ISBYTESWAPPED(array);
-    if (!swapped && PyArray_ISALIGNED(array) && !has_negative_stride(array)) return Py_NewRef(obj);
-    if (PyErr_WarnEx(
+    bool copy, refuse, swapped = PyArray_ISBYTESWAPPED(array);
+    bool fits = !swapped && PyArray_ISALIGNED(array) && !has_negative_stride(array);
+    if (pa_join_rule(st, &copy, &refuse) < 0) return NULL;
+    if (fits && !copy) return Py_NewRef(obj);
+    if (!fits && !copy && refuse) {
+        PyErr_SetString(PyExc_ValueError,
+                        "a NumPy array cannot join the other framework zero-copy (negative strides, "
+                        "foreign byte order or misaligned memory), and fallback='error' forbids a copy");
+        return NULL;
+    }
+    if (!copy && PyErr_WarnEx(
             PyExc_UserWarning,
             "a NumPy array cannot be shared with the other framework (negative strides, foreign "
             "byte order or misaligned memory): fell back to a copy",

@@ -30,7 +30,7 @@ static at_status torch_shape(at_context *cx, at_array a, at_shape *out)
     const torch_state *st = state_of(a.be);
     PyObject *size = pt_get(st, a.p, GET_shape);
     if (size == NULL) return pa_foreign(cx);
-    at_status status = pa_read_shape(cx, st->symbol, size, out);
+    at_status status = pa_read_shape(cx, &st->home->torch_symbol, size, out);
     Py_DECREF(size);
     return status;
 }
@@ -120,7 +120,7 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
     pa_open(&f);
     at_dtype t = AT_OTHER;
     a.be->dtype(cx, a, &t);
-    PyObject *host = pa_keep(&f, pa_numpy_for_sharing(a.p));
+    PyObject *host = pa_keep(&f, pa_numpy_for_sharing(st->home, a.p));
     if (t == AT_BFLOAT16 && host != NULL) /* torch takes NumPy's bits, not ml_dtypes' type */
         host = pa_keep(&f, PyObject_CallMethod(host, "view", "s", "int16"));
     PyObject *x = pa_call(&f, st->fn[FN_from_numpy], host);
@@ -176,14 +176,14 @@ static at_status torch_to_size(at_context *cx, at_array a, at_dim *out)
 {
     torch_state *st = state_of(a.be);
     if (!pt_answers_nothing(st->fn[FN_tracing_state])) {
-        *out = (at_dim){0, {Py_NewRef(a.p), st->symbol}};
+        *out = (at_dim){0, {Py_NewRef(a.p), &st->home->torch_symbol}};
         return AT_OK;
     }
     PyObject *args[] = {a.p};
     PyObject *number = PyObject_Vectorcall(st->fn[FN_item], args, 1, NULL);
     if (number == NULL) return pa_foreign(cx);
     if (!PyLong_Check(number)) {
-        *out = (at_dim){0, {number, st->symbol}};
+        *out = (at_dim){0, {number, &st->home->torch_symbol}};
         return AT_OK;
     }
     *out = AT_DIM(PyLong_AsLongLong(number));
@@ -834,7 +834,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
     };
-    torch_state *st = pt_state_new(torch, &pst->symbol);
+    torch_state *st = pt_state_new(torch, pst);
     if (st == NULL) return -1;
     if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
         pt_state_free(st);
@@ -847,9 +847,12 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 
 const pa_framework pa_torch = {
     .module = "torch",
-    .offset = offsetof(pa_state, torch),
+    .arrays = offsetof(pa_state, torch),
+    .symbols = offsetof(pa_state, torch_symbol),
     .wake = wake,
     .owns = pt_owns,
+    .dtype = pt_dtype,
+    .holds = pt_holds,
     .visit = pt_visit,
     .clear = pt_clear,
 };

@@ -21,7 +21,7 @@ at_dtype pt_find_dtype(const torch_state *st, PyObject *obj)
     return AT_OTHER;
 }
 
-at_dtype pa_torch_dtype(const at_backend *be, PyObject *obj)
+at_dtype pt_dtype(const at_backend *be, PyObject *obj)
 {
     const torch_state *st = state_of(be);
     if (st == NULL) {
@@ -82,23 +82,7 @@ bool pt_tracked(at_context *cx, at_array a)
     return forward_ad_active(st) || !pt_answers_nothing(st->fn[FN_functorch]);
 }
 
-/* A whole Python float as an integer; what is beyond int64 is its end. */
 /* --- waking --- */
-
-/* torch.a.b.c; new reference. */
-static PyObject *resolve(PyObject *module, const char *path)
-{
-    PyObject *found = Py_NewRef(module);
-    while (found != NULL && *path != '\0') {
-        size_t length = strcspn(path, ".");
-        PyObject *name = PyUnicode_FromStringAndSize(path, (Py_ssize_t)length);
-        PyObject *next = name == NULL ? NULL : PyObject_GetAttr(found, name);
-        Py_XDECREF(name);
-        Py_SETREF(found, next);
-        path += length + (path[length] == '.');
-    }
-    return found;
-}
 
 static int resolve_functions(torch_state *st, PyObject *torch)
 {
@@ -107,9 +91,7 @@ static int resolve_functions(torch_state *st, PyObject *torch)
         FUNCTIONS(X)
 #undef X
     };
-    for (int i = 0; i < FN_COUNT; i++)
-        if ((st->fn[i] = resolve(torch, path[i])) == NULL) return -1;
-    return 0;
+    return pa_resolve_all(torch, path, FN_COUNT, st->fn);
 }
 
 static int resolve_getters(torch_state *st)
@@ -174,55 +156,46 @@ int pt_visit(at_backend *be, visitproc visit, void *arg)
     return 0;
 }
 
-/* What could not be found, said with the version of torch that lacks it. */
-static void complain(PyObject *torch)
-{
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *version = PyObject_GetAttrString(torch, "__version__");
-    PyErr_Clear();
-    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with torch %V: %S", version, "?",
-                 error);
-    Py_XDECREF(version);
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(trace);
-}
-
-torch_state *pt_state_new(PyObject *torch, const at_backend *symbol)
+torch_state *pt_state_new(PyObject *torch, pa_state *home)
 {
     torch_state *st = PyMem_Calloc(1, sizeof *st);
     if (st == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
-    st->symbol = symbol;
+    st->home = home;
     resolve_dtypes(st, torch);
     if (resolve_functions(st, torch) == 0 && resolve_getters(st) == 0 && make_constants(st) == 0)
         return st;
     pt_state_free(st);
-    complain(torch);
+    pa_complain(torch);
     return NULL;
 }
 
-/* Whether a type derives from a class of the module; a half imported module has no such class yet. */
-static int derives(PyObject *module, const char *name, PyTypeObject *type)
+/* Whether a SymBool may be taken as true: torch is asked not to insist on a value. Under torch.jit.trace sizes
+ * are tensors with values; is_nonzero reads one without a warning. */
+int pt_holds(PyObject *torch, PyObject *condition)
 {
-    PyObject *base = PyObject_GetAttrString(module, name);
-    if (base == NULL) {
+    bool symbol = strcmp(Py_TYPE(condition)->tp_name, "SymBool") == 0;
+    PyObject *module = symbol ? pa_loaded("torch.fx.experimental.symbolic_shapes") : torch;
+    PyObject *ask = module == NULL
+                        ? NULL
+                        : PyObject_GetAttrString(module, symbol ? "guard_or_true" : "is_nonzero");
+    if (ask == NULL) {
         PyErr_Clear();
-        return 0;
+        return PyObject_IsTrue(condition);
     }
-    int yes = PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
-    Py_DECREF(base);
-    return yes;
+    PyObject *answer = PyObject_CallOneArg(ask, condition);
+    Py_DECREF(ask);
+    int truth = answer == NULL ? -1 : PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    return truth;
 }
 
 int pt_owns(PyObject *module, PyTypeObject *type)
 {
-    if (derives(module, "Tensor", type)) return 1;
-    bool symbol = derives(module, "SymInt", type) || derives(module, "SymFloat", type) ||
-                  derives(module, "SymBool", type);
+    if (pa_derives(module, "Tensor", type)) return 1;
+    bool symbol = pa_derives(module, "SymInt", type) || pa_derives(module, "SymFloat", type) ||
+                  pa_derives(module, "SymBool", type);
     return symbol ? 2 : 0;
 }

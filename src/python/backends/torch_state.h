@@ -107,7 +107,7 @@ typedef struct torch_state {
     PyObject *attribute[GET_COUNT];
     PyObject *dtype[AT_OTHER]; /* by at_dtype; NULL where this torch has none */
     PyObject *constant[CONSTANT_COUNT];
-    const at_backend *symbol;
+    pa_state *home;
 } torch_state;
 
 static inline torch_state *state_of(const at_backend *be) { return be->state; }
@@ -142,11 +142,13 @@ bool pt_is_plain(const torch_state *st, PyObject *x);
 bool pt_tracked(at_context *cx, at_array a);
 
 /* Everything that the adapter needs of a torch; NULL with an exception that names its version. */
-torch_state *pt_state_new(PyObject *torch, const at_backend *symbol);
+torch_state *pt_state_new(PyObject *torch, pa_state *home);
 void pt_state_free(torch_state *st);
 
 /* For pa_framework. */
 int pt_owns(PyObject *module, PyTypeObject *type);
+at_dtype pt_dtype(const at_backend *be, PyObject *obj);
+int pt_holds(PyObject *torch, PyObject *condition);
 int pt_visit(at_backend *be, visitproc visit, void *arg);
 void pt_clear(at_backend *be);
 

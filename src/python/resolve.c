@@ -1,0 +1,53 @@
+/* Finding the functions and classes of a framework that an adapter needs, once.
+ *
+ * A name that a framework lacks is a loud failure at its first array, with the framework's version, not a NULL call
+ * later. */
+#include "edge.h"
+
+PyObject *pa_resolve(PyObject *module, const char *path)
+{
+    PyObject *found = Py_NewRef(module);
+    while (found != NULL && *path != '\0') {
+        size_t length = strcspn(path, ".");
+        PyObject *name = PyUnicode_FromStringAndSize(path, (Py_ssize_t)length);
+        PyObject *next = name == NULL ? NULL : PyObject_GetAttr(found, name);
+        Py_XDECREF(name);
+        Py_SETREF(found, next);
+        path += length + (path[length] == '.');
+    }
+    return found;
+}
+
+void pa_complain(PyObject *module)
+{
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyErr_NormalizeException(&type, &error, &trace);
+    PyObject *version = PyObject_GetAttrString(module, "__version__");
+    PyErr_Clear();
+    PyErr_Format(PyExc_RuntimeError, "anytensor cannot work with %s %V: %S",
+                 PyModule_Check(module) ? PyModule_GetName(module) : "?", version, "?", error);
+    Py_XDECREF(version);
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+}
+
+int pa_resolve_all(PyObject *module, const char *const *path, size_t count, PyObject **found)
+{
+    for (size_t i = 0; i < count; i++)
+        if ((found[i] = pa_resolve(module, path[i])) == NULL) return -1;
+    return 0;
+}
+
+bool pa_derives(PyObject *module, const char *path, PyTypeObject *type)
+{
+    PyObject *base = pa_resolve(module, path);
+    if (base == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    bool yes = PyType_Check(base) && PyType_IsSubtype(type, (PyTypeObject *)base);
+    Py_DECREF(base);
+    return yes;
+}
