@@ -19,11 +19,18 @@ SOURCES := CMakeLists.txt pyproject.toml README.md $(shell find src include pyth
              -not -path '*/__pycache__/*' -not -name 'README.md' 2>/dev/null)
 C_FILES  = $(shell find src include tests fuzz examples bench -name '*.[ch]' 2>/dev/null)
 
-.PHONY: help demo test lint format bench clean c-tests c-asan c-valgrind py-tests numpy-tests
+# One pytest each, in this order: tests/selections.py. A process imports one framework.
+SELECTIONS := torch jax tensorflow array_api_strict rest
+export TF_CPP_MIN_LOG_LEVEL := 3
+export JAX_PLATFORMS := cpu
+
+.PHONY: help demo test lint format bench clean c-tests c-asan c-valgrind py-tests numpy-tests \
+        $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
 	@echo "make test                  C tests (plain, sanitizers, valgrind), Python tests"
 	@echo "make lint | format         check | apply the formatters; folder and frame rules; generated files"
+	@echo "make py-tests-NAME         of these, the tests of one framework: $(SELECTIONS)"
 	@echo "make bench                 speed against the reference, in ratios"
 	@echo "make clean                 remove build/, keep the virtual environments"
 
@@ -59,8 +66,7 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 # ---- test: the summary lines of ctest and pytest come last
 test: c-tests c-asan c-valgrind numpy-tests py-tests
 	@cat build/summary.c-tests build/summary.c-asan build/summary.c-valgrind
-	@echo "NumPy alone: $$(tail -n 1 build/numpy-tests.log)"
-	@tail -n 1 build/py-tests.log
+	@$(PYTHON) tools/test_summary.py numpy-tests $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options
 define ctest
@@ -102,12 +108,21 @@ $(NUMPY)/.installed: build/wheel
 	@$(NUMPY)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
+# $(1) the Python to run, $(2) the name of the log, $(3) options
+define pytest
+	@echo "== $(2)"
+	@bash -c 'set -o pipefail; $(1) -m pytest -q -n $(TEST_JOBS) $(3) tests 2>&1 | tee build/$(2).log'
+endef
+
+# All selections run, whatever fails; each keeps all processors busy, so they come one after the other.
 py-tests: build/wheel
-	@echo "== pytest"
-	@bash -c 'set -o pipefail; $(BIN)/python -m pytest -q -n $(TEST_JOBS) tests 2>&1 | tee build/py-tests.log'
+	@rm -f build/py-tests-*.log
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(addprefix py-tests-,$(SELECTIONS)) || \
+	    { $(PYTHON) tools/test_summary.py $(addprefix py-tests-,$(SELECTIONS)); exit 1; }
+$(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
+	$(call pytest,$(BIN)/python,$@,--only $*)
 numpy-tests: $(NUMPY)/.installed
-	@echo "== pytest with NumPy alone"
-	@bash -c 'set -o pipefail; $(NUMPY)/bin/python -m pytest -q -n $(TEST_JOBS) tests 2>&1 | tee build/numpy-tests.log'
+	$(call pytest,$(NUMPY)/bin/python,$@,)
 
 # ---- the rest
 lint: $(VENV)/.dev

@@ -1,15 +1,21 @@
-"""Fixtures: a test that asks for `fw` runs once per framework found (frameworks.py)."""
+"""Fixtures: a test that asks for `fw` runs once per framework found (frameworks.py).
+
+`--only NAME` keeps what belongs to one framework, `--only rest` what belongs to none, and NumPy's: selections.py.
+"""
 
 import fnmatch
 import os
 import tempfile
 
 import pytest
+import selections
 from frameworks import FOUND, framework, read_xfail
 
 os.environ.setdefault(
     "HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "anytensor-hypothesis")
 )
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow greets on stderr
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX looks for devices, and waits for them
 
 
 @pytest.fixture
@@ -24,15 +30,18 @@ def peer(request):
     return framework(request.param)
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes seconds; run by default, left out with -m 'not slow'")
+@pytest.fixture
+def torch():
+    """The module, for a test about torch: such a test belongs to torch's selection."""
+    return pytest.importorskip("torch")
 
 
 def pytest_generate_tests(metafunc):
+    found = selections.wanted(FOUND, metafunc.config.getoption("--only"))
     if "fw" in metafunc.fixturenames:
-        metafunc.parametrize("fw", FOUND, indirect=True)
+        metafunc.parametrize("fw", found, indirect=True)
     if "peer" in metafunc.fixturenames:
-        metafunc.parametrize("peer", [name for name in FOUND if name != "numpy"], indirect=True)
+        metafunc.parametrize("peer", [name for name in found if name != "numpy"], indirect=True)
 
 
 def pytest_collection_modifyitems(items):

@@ -9,11 +9,6 @@ X = np.arange(5.0)
 IDS = np.array([0, 0, 1, 1, 2])
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
-
-
 @pytest.mark.parametrize("rank", [33, 40, 64])
 def test_more_axes_than_a_view_holds_do_not_overflow_it(rank):
     x = np.ones((1,) * rank)

@@ -126,8 +126,7 @@ def test_default_dtypes_are_the_frameworks(fw):
     assert fw.dtype(at.segment_mean(x, ids, 1)) == fw.default("f")
 
 
-def test_torchs_default_dtype_is_followed():
-    torch = pytest.importorskip("torch")
+def test_torchs_default_dtype_is_followed(torch):
     ids, x = torch.tensor([0, 0]), torch.tensor([1, 2])
     try:
         for dtype in (torch.float64, torch.float16, torch.float32):
