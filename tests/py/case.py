@@ -41,7 +41,9 @@ class Case:
     op: str
     args: tuple
     want: Any  # array, or a function that makes it
-    dtype: str  # of the result
+    dtype: (
+        str  # of the result: a name, "float" or "int" (the default), or "widened <name>" (see expected_dtype)
+    )
     tol: float = 0.0
     kwargs: dict = field(default_factory=dict)
 
@@ -49,12 +51,24 @@ class Case:
         return self.name.replace(" ", "_")
 
 
-def uses(case, dtype):
-    """Whether an operand of the case has a dtype."""
-    operands = [*case.args, *case.kwargs.values()]
-    return any(
-        isinstance(a, (A, D)) and dtype == getattr(a, "dtype", getattr(a, "name", None)) for a in operands
-    )
+def operands(value):
+    """Everything that a case passes, out of lists and tuples too."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from operands(one)
+    elif isinstance(value, Case):
+        yield from operands((*value.args, *value.kwargs.values()))
+    else:
+        yield value
+
+
+def dtype_of(value):
+    """The name of the dtype that an operand carries, or None."""
+    if isinstance(value, A):
+        return value.dtype
+    if isinstance(value, np.generic):
+        return value.dtype.name
+    return value.name if isinstance(value, D) else None
 
 
 def build(fw, value, host=None):
@@ -70,45 +84,69 @@ def build(fw, value, host=None):
     return value
 
 
+def expected_dtype(fw, case):
+    """The dtype that the result has on a framework. Sums widen integers that are narrower than the default one."""
+    name = {"float": fw.default("f"), "int": fw.default("i")}.get(case.dtype, case.dtype)
+    plain = name.removeprefix("widened ")
+    plain = fw.held(plain)
+    if name.startswith("widened ") and oracle.width(plain) < oracle.width(fw.default("i")):
+        return fw.default("i")
+    return plain
+
+
+def expected(fw, case):
+    """The values, wrapped where the framework's integers are narrower than the case's."""
+    want = case.want() if callable(case.want) else case.want
+    dtype = expected_dtype(fw, case)
+    if dtype in fw.narrow.values() and not oracle.is_float(dtype):
+        return oracle.each(lambda value: oracle.cast(value, dtype), want)
+    return want
+
+
 def verdict(fw, case, got):
     """None if a result is what the case expects, else a text."""
     if not fw.is_array(got):
         return f"a {type(got)}, expected an array of {fw.name}"
-    dtype = {"float": fw.default("f"), "int": fw.default("i")}.get(case.dtype, case.dtype)
-    dtype = getattr(fw, "narrow", {}).get(dtype, dtype)
+    dtype = expected_dtype(fw, case)
     if fw.dtype(got) != dtype:
         return f"dtype {fw.dtype(got)}, expected {dtype}"
-    want = case.want() if callable(case.want) else case.want
     tol = max(case.tol, oracle.TOL.get(dtype, 0)) if case.tol >= 0 else 0
-    return oracle.difference(fw.numpy(got), want, tol)
+    return oracle.difference(fw.numpy(got), expected(fw, case), tol)
 
 
 def on_numpy(case):
     """Whether the result is NumPy's on every framework: nothing but scalars, or no `like`."""
-    operands = []
+    return not any(isinstance(value, A) and not value.host for value in operands(case))
 
-    def visit(value):
-        if isinstance(value, A) and not value.host:
-            operands.append(value)
-        if isinstance(value, (list, tuple)):
-            for one in value:
-                visit(one)
 
-    for value in (*case.args, *case.kwargs.values()):
-        visit(value)
-    return not operands
+def fits(fw, case):
+    """Whether a framework that narrows 64-bit types holds what the case gives it: its arrays, and Python integers
+    that are to become integers of the result's dtype."""
+    if not fw.narrow:
+        return True
+    for value in operands(case):
+        if isinstance(value, A) and not value.host and value.dtype in fw.narrow:
+            numbers, dtype = oracle.objects(value.data).ravel(), fw.held(value.dtype)
+        elif type(value) is int and case.dtype in oracle.WIDTH:
+            numbers, dtype = [value], fw.held(case.dtype)
+        else:
+            continue
+        if dtype in oracle.WIDTH and any(oracle.cast(x, dtype) != x for x in numbers):
+            return False
+    return True
 
 
 def serves(fw, case):
-    """Whether the framework has the dtypes of a case."""
-    return not any(case.dtype == dtype or uses(case, dtype) for dtype in getattr(fw, "lacks", ()))
+    """Whether the framework has the dtypes of a case, and room for its numbers."""
+    carried = {case.dtype.removeprefix("widened "), *map(dtype_of, operands(case))}
+    return not carried & set(fw.lacks) and fits(fw, case)
 
 
 def check(fw, case):
     """Runs a case on a framework and asserts what it expects."""
     numpy = framework("numpy")
     if not serves(fw, case):
-        pytest.skip("a dtype that the framework lacks")
+        pytest.skip("a dtype that the framework lacks, or numbers beyond its dtypes")
     if "bfloat16" in (case.dtype, *case.args, *case.kwargs.values()) and fw is numpy:
         fw.own_dtype("bfloat16")  # loads ml_dtypes, which brings it to NumPy
     args, kwargs = build(fw, case.args, numpy), build(fw, case.kwargs, numpy)

@@ -1,12 +1,13 @@
 """The frameworks under test: one row each. Tests ask for the fixture `fw` and run once per framework found.
 
-A new framework is a class here, with the same members, and its name in ROWS. Cases that a framework itself cannot
-serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed case that passes is a failure.
+A new framework is a class here, with the same members, and its name in ROWS and in ../selections.py. Cases that a
+framework itself cannot serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed case that passes is a failure.
 """
 
 import importlib.util
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -27,10 +28,33 @@ def numpy_dtype(name):
     return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
 
 
-class NumPy:
-    name = "numpy"
+class Row:
+    """What a test may ask of a framework, with the usual answers."""
+
+    name = ""
     errors = ()  # exception types of its own, beside Python's
-    elsewhere = None  # a device that holds arrays without values, to see that results stay on it
+    lacks = ()  # dtypes that it does not have; a case that carries one is skipped
+    narrow = {}  # what it makes of dtypes wider than its own
+    elsewhere = None  # the name of a second device, to see that results stay on it
+    take_out_of_range = "raises"  # or "fills": NaN or 0, where the framework would clamp (SEMANTICS 18)
+    reads_counts = True  # whether a total that is not the sum of the counts is seen (SEMANTICS 9)
+    mutable = True  # whether elements can be assigned
+    shares_numpy = False  # whether an array made of NumPy's memory shares it
+    shape_error = ValueError  # what it raises itself for shapes that do not go together
+    subclass = None  # makes an array of a subclass of the framework's array, where it has such
+
+    def held(self, dtype):
+        """The dtype that an array really has which was asked for as `dtype`."""
+        return self.narrow.get(dtype, dtype)
+
+    def device_object(self, name):
+        """A device as the framework takes it, from its name."""
+        return name
+
+
+class NumPy(Row):
+    name = "numpy"
+    subclass = staticmethod(lambda x: x.view(type("Mine", (np.ndarray,), {})))
 
     def array(self, data, dtype):
         return np.array(data, dtype=numpy_dtype(dtype))
@@ -54,10 +78,12 @@ class NumPy:
         return "cpu"
 
 
-class Torch:
+class Torch(Row):
     name = "torch"
     errors = (RuntimeError,)
     elsewhere = "meta"
+    shares_numpy = True
+    shape_error = RuntimeError
 
     def __init__(self):
         self.torch = pytest.importorskip("torch")
@@ -87,17 +113,30 @@ class Torch:
     def device(self, x):
         return str(x.device)
 
+    def empty_elsewhere(self, shape, dtype):
+        return self.torch.empty(shape, dtype=self.own_dtype(dtype), device=self.elsewhere)
 
-class JAX:
+    def subclass(self, x):
+        return self.torch.nn.Parameter(x, requires_grad=x.is_floating_point())
+
+
+class JAX(Row):
     """With 64-bit types switched on; JAX32 below is JAX as it comes."""
 
     name = "jax"
-    elsewhere = None
+    errors = (RuntimeError,)
+    take_out_of_range = "fills"
+    reads_counts = False
+    mutable = False
+    shape_error = (TypeError, ValueError)
     x64 = True
 
     def __init__(self):
+        flags = os.environ.get("XLA_FLAGS", "")
+        if "host_platform_device_count" not in flags:  # read when JAX first looks for devices
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count=2".strip()
         self.jax = pytest.importorskip("jax")
-        self.errors = (self.jax.errors.JAXTypeError, self.jax.errors.JAXIndexError)
+        self.elsewhere = str(self.jax.devices()[1]) if len(self.jax.devices()) > 1 else None
 
     def enter(self):
         self.jax.config.update("jax_enable_x64", self.x64)
@@ -124,25 +163,36 @@ class JAX:
     def device(self, x):
         return str(next(iter(x.devices())))
 
+    def device_object(self, name):
+        return next(one for one in self.jax.devices() if str(one) == name)
+
+    def empty_elsewhere(self, shape, dtype):
+        return self.jax.device_put(self.array(np.zeros(shape), dtype), self.device_object(self.elsewhere))
+
 
 class JAX32(JAX):
-    """Without 64-bit types: JAX makes 32-bit arrays of 64-bit data, and so does this row."""
+    """Without 64-bit types: JAX makes 32-bit arrays of 64-bit data, and so does this row.
+
+    Its uint64 arrays would be uint32 ones and promote as these do, so cases about uint64 say nothing here.
+    """
 
     x64 = False
+    lacks = ("uint64",)
     narrow = {"int64": "int32", "uint64": "uint32", "float64": "float32"}
 
     def array(self, data, dtype):
         return super().array(data, self.narrow.get(dtype, dtype))
 
 
-class TensorFlow:
+class TensorFlow(Row):
     name = "tensorflow"
-    elsewhere = None
+    mutable = False
 
     def __init__(self):
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
         self.tf = pytest.importorskip("tensorflow")
         self.errors = (self.tf.errors.OpError,)
+        self.shape_error = (self.tf.errors.OpError, ValueError)
 
     def array(self, data, dtype):
         return self.tf.constant(np.array(data, dtype=numpy_dtype(dtype)))
@@ -167,13 +217,14 @@ class TensorFlow:
         return x.device
 
 
-class Strict:
+class Strict(Row):
     """array_api_strict: the Python Array API standard and nothing else."""
 
     name = "array_api_strict"
-    errors = ()
-    elsewhere = None
     lacks = ("float16", "bfloat16")
+    take_out_of_range = "fills"
+    reads_counts = False
+    elsewhere = "device1"
 
     def __init__(self):
         self.xp = pytest.importorskip("array_api_strict")
@@ -197,7 +248,13 @@ class Strict:
         return {"f": "float64", "i": "int64"}[kind]
 
     def device(self, x):
-        return str(x.device)
+        return re.sub(r".*'(.*)'.*", r"\1", str(x.device))
+
+    def device_object(self, name):
+        return self.xp.Device(name)
+
+    def empty_elsewhere(self, shape, dtype):
+        return self.xp.zeros(shape, dtype=self.own_dtype(dtype), device=self.device_object(self.elsewhere))
 
 
 ROWS = {

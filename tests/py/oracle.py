@@ -11,6 +11,11 @@ WIDTH = {f"{sign}int{bits}": (bits, sign == "") for sign in ("", "u") for bits i
 TOL = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 
 
+def width(dtype):
+    """Bits of an integer dtype; bool and floats have none that matter here."""
+    return WIDTH[dtype][0] if dtype in WIDTH else 0 if dtype == "bool" else math.inf
+
+
 def is_float(dtype):
     return dtype in TOL
 

@@ -13,7 +13,7 @@ def test_construct(fw, case):
 
 
 def test_astype_to_the_same_dtype_is_the_operand_itself(fw):
-    for dtype in ("bool", "int8", "int64", "float16", "float32"):
+    for dtype in sorted({"bool", "int8", "int64", "float16", "float32"} - set(fw.lacks)):
         x = fw.array([0, 1], dtype)
         assert at.astype(x, dtype) is x
         assert at.astype(x, fw.own_dtype(dtype)) is x
@@ -26,9 +26,9 @@ def test_astype_of_a_foreign_byte_order_is_native():
 
 
 def test_constructors_keep_the_device_of_like(fw):
-    if fw.elsewhere is None or fw.name != "torch":
+    if fw.elsewhere is None:
         pytest.skip("one device")
-    x = fw.torch.empty((2, 3), dtype=fw.torch.float16, device=fw.elsewhere)
+    x = fw.empty_elsewhere((2, 3), "int8")
     for got in (
         at.zeros((2,), like=x),
         at.ones(2, like=x),
@@ -37,12 +37,14 @@ def test_constructors_keep_the_device_of_like(fw):
         at.zeros_like(x),
         at.ones_like(x),
         at.full_like(x, 3),
-        at.zeros_like(x, "float16"),
+        at.zeros_like(x, "int8"),
     ):
-        assert fw.device(got) == fw.elsewhere and fw.dtype(got) == "float16"
+        assert fw.device(got) == fw.elsewhere and fw.dtype(got) == "int8"
     assert fw.device(at.arange(3, like=x)) == fw.elsewhere
-    assert fw.device(at.arange(3, like=x, device="cpu")) == "cpu"
-    assert fw.device(at.arange(3, like=fw.array([1.0], "float32"), device=fw.elsewhere)) == fw.elsewhere
+    here = fw.array([1.0], "float32")
+    home, there = fw.device_object(fw.device(here)), fw.device_object(fw.elsewhere)
+    assert fw.device(at.arange(3, like=x, device=home)) == fw.device(here)
+    assert fw.device(at.arange(3, like=here, device=there)) == fw.elsewhere
 
 
 def test_without_like_a_constructor_is_numpys_even_beside_an_own_dtype(fw):
@@ -62,18 +64,18 @@ def test_new_arrays_share_no_memory(fw):
     one = at.zeros(3, like=fw.array([1.0], "float32"))
     other = at.zeros_like(one)
     filled = at.full((2, 3), fw.array([1.0, 2.0, 3.0], "float32"))
+    if not fw.mutable:
+        pytest.skip("no element can be assigned")
     filled[0, 0] = 9.0
     one[0] = 5.0
     assert fw.numpy(other).tolist() == [0.0, 0.0, 0.0]
     assert fw.numpy(filled)[1, 0] == 1.0
 
 
-def test_like_may_be_a_parameter_that_asks_for_gradients(fw):
-    if fw.name != "torch":
-        pytest.skip("about torch")
-    p = fw.torch.nn.Parameter(fw.torch.ones(2))
+def test_like_may_be_a_parameter_that_asks_for_gradients(torch):
+    p = torch.nn.Parameter(torch.ones(2))
     for got in (at.zeros(2, like=p), at.ones_like(p), at.full(2, 3.0, like=p), at.arange(3, like=p)):
-        assert type(got) is fw.torch.Tensor and not got.requires_grad
+        assert type(got) is torch.Tensor and not got.requires_grad
 
 
 def test_a_scalar_as_like_beside_an_array_is_no_crash(fw):

@@ -96,7 +96,7 @@ def bad(fw, op, error, *fragments, **changes):
 
 
 def test_every_function_has_a_good_call_here():
-    assert set(GOOD) == set(_core.ops)
+    assert set(GOOD) == {*_core.ops} - {"align_arrays"}  # it takes any number of arrays: test_options.py
 
 
 @pytest.mark.parametrize("op", sorted(GOOD))
@@ -147,6 +147,9 @@ def test_concatenate_of_nothing_is_a_value_error(fw):
     ("op", "name"), [(op, name) for op, name in OPERANDS if name in ("segment_ids", "partitions", "indices")]
 )
 def test_ids_that_are_not_integral_are_a_type_error_naming_the_operand(fw, op, name, dtype):
+    if dtype in fw.lacks:
+        pytest.skip("a dtype that the framework lacks")
+    dtype = fw.held(dtype)
     bad(fw, op, TypeError, f"'{name}'", "kind='index'", dtype, **{name: A([0, 1, 1], dtype)})
 
 
@@ -266,6 +269,8 @@ def test_partitions_of_another_rank_are_a_value_error(fw, op):
 
 @pytest.mark.parametrize("op", [op for op in GOOD if op.startswith("partition")])
 def test_a_total_that_is_not_the_sum_is_a_value_error_that_names_both(fw, op):
+    if not fw.reads_counts:
+        pytest.skip("counts are never read; test_partition.py says what comes out")
     for total in (0, 2, 4):
         bad(fw, op, ValueError, "total_length", "expected 3", f"found {total}", total_length=total)
         bad(
@@ -282,11 +287,15 @@ def test_a_total_that_is_not_the_sum_is_a_value_error_that_names_both(fw, op):
 
 @pytest.mark.parametrize("op", [op for op in GOOD if op.startswith("partition")])
 def test_a_negative_length_is_a_value_error(fw, op):
+    if not fw.reads_counts:
+        pytest.skip("counts are never read")
     bad(fw, op, ValueError, "partitions", ">= 0", "-1", partitions=A([-1, 4], "int64"))
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_lengths_whose_sum_overflows_are_a_value_error(fw, dtype):
+    if not fw.reads_counts:
+        pytest.skip("counts are never read")
     bad(fw, "partition_ids", ValueError, "total_length", partitions=A([2**62] * 4 + [3], dtype))
 
 
@@ -316,17 +325,10 @@ def test_cumsum_needs_an_axis_and_a_rank(fw):
 
 def test_repeat_refuses_negative_counts_and_other_lengths(fw):
     bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=-1)
-    bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=A([1, -1, 1], "int64"))
-    bad(
-        fw,
-        "repeat",
-        ValueError,
-        "repeats",
-        ">= 0",
-        "-1",
-        repeats=A([1, -1, 1], "int64"),
-        total_repeat_length=4,
-    )
+    minus = A([1, -1, 1], "int64")
+    bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=minus)
+    if fw.reads_counts:
+        bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=minus, total_repeat_length=4)
     bad(fw, "repeat", ValueError, "repeats", ">= 0", "-1", repeats=N(-1, "int64"))
     bad(
         fw,
@@ -343,6 +345,8 @@ def test_repeat_refuses_negative_counts_and_other_lengths(fw):
 @pytest.mark.parametrize("counts", [2**61, [2**62] * 2 + [3], [2**63 - 1] * 3], ids=str)
 @pytest.mark.parametrize("total", [None, 4])
 def test_repeat_refuses_counts_whose_sum_overflows_where_frameworks_crash(fw, counts, total):
+    if isinstance(counts, list) and (fw.narrow or (total and not fw.reads_counts)):
+        pytest.skip("no such counts, or they are never read")
     bad(
         fw,
         "repeat",
@@ -385,7 +389,9 @@ def test_arange_refuses_a_step_of_zero(fw, zero):
     ],
 )
 def test_a_python_integer_that_does_not_fit_is_an_overflow_error(fw, dtype, number):
-    x = A([1, 2], dtype)
+    if dtype in fw.lacks:
+        pytest.skip("a dtype that the framework lacks")
+    x, dtype = A([1, 2], dtype), fw.held(dtype)
     for op, (one, other) in itertools.product(("maximum", "minimum"), ((x, number), (number, x))):
         name = "x" if one is number else "y"
         bad(fw, op, OverflowError, f"'{name}'", "out of bounds", dtype, x=one, y=other)
@@ -428,6 +434,8 @@ def test_a_count_or_bound_beyond_64_bits_is_an_overflow_error(fw):
 @pytest.mark.parametrize("index", [3, -4, 2**31, 2**63 - 1])
 @pytest.mark.parametrize("shape", ["0-d", "1-d", "2-D"])
 def test_take_out_of_range_is_an_index_error(fw, index, shape):
+    if fw.take_out_of_range != "raises":
+        pytest.skip("an index is never read: the next test")
     indices = A({"0-d": index, "1-d": [0, index], "2-D": [[0], [index]]}[shape], "int64")
     for axis, x in ((0, X), (1, A([[1.0, 2.0, 3.0]], "float32")), (-1, V)):
         with pytest.raises(IndexError) as caught:
@@ -435,8 +443,34 @@ def test_take_out_of_range_is_an_index_error(fw, index, shape):
         assert "anytensor.take(" in "".join(caught.value.__notes__) + str(caught.value)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("index", [3, -4, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("shape", ["0-d", "1-d", "2-D"])
+def test_take_out_of_range_never_gives_another_element(fw, index, shape, dtype):
+    """Where no error can be raised: NaN or 0."""
+    if fw.take_out_of_range != "fills":
+        pytest.skip("it is an error: the test before")
+    indices = fw.array({"0-d": index, "1-d": [0, index, 2], "2-D": [[0], [index], [2]]}[shape], "int32")
+    for axis, x in ((0, [[5, 6], [7, 8], [9, 10]]), (1, [[5, 7, 9]]), (-1, [5, 7, 9])):
+        x = np.array(x).astype(dtype)
+        got = fw.numpy(at.take(fw.array(x, dtype), indices, axis)).astype("float64")
+        if shape == "0-d":
+            assert (np.isnan(got) | (got == 0)).all()
+            continue
+        first, missing, last = np.moveaxis(got.reshape(np.take(x, [0, 0, 2], axis).shape), axis, 0)
+        assert (np.isnan(missing) | (missing == 0)).all()
+        assert (first == np.take(x, 0, axis)).all() and (last == np.take(x, 2, axis)).all()
+
+
 @pytest.mark.parametrize("index", [2**63, 2**64 - 1, 2**63 + 1])
 def test_take_of_uint64_beyond_int64_is_an_index_error_and_no_negative_index(fw, index):
+    if "uint64" in fw.lacks:
+        pytest.skip("a dtype that the framework lacks")
+    if fw.take_out_of_range == "fills":
+        for indices in (fw.array([index], "uint64"), fw.array(index, "uint64")):
+            got = fw.numpy(at.take(fw.array([1.0, 2.0, 3.0], "float32"), indices))
+            assert (np.isnan(got) | (got == 0)).all()
+        return
     with pytest.raises(IndexError):
         call(fw, "take", {"x": V, "indices": A([index], "uint64")})
     with pytest.raises(IndexError):
@@ -605,19 +639,18 @@ def foreign(fw, op, **arguments):
 
 
 def test_a_frameworks_exception_keeps_its_type_and_names_the_call(fw):
-    expected = RuntimeError if fw.name == "torch" else ValueError
     error, note = foreign(fw, "maximum", x=X, y=V)
-    assert type(error) is expected
+    assert isinstance(error, fw.shape_error)
     assert "float32(3, 2)" in note and "float32(3,)" in note
     error, note = foreign(fw, "reshape", x=X, shape=(4, 5))
-    assert type(error) is expected
+    assert isinstance(error, fw.shape_error)
     assert "(4, 5)" in note
     error, note = foreign(fw, "concatenate", arrays=[X, V])
-    assert type(error) is expected
+    assert isinstance(error, fw.shape_error)
     error, note = foreign(fw, "where", condition=A([True] * 4, "bool"), x=X, y=1.0)
-    assert type(error) is expected and "bool(4,)" in note and "y=1.0" in note
+    assert isinstance(error, fw.shape_error) and "bool(4,)" in note and "y=1.0" in note
     error, note = foreign(fw, "full", shape=(2,), fill_value=V, like=X)
-    assert type(error) is expected
+    assert isinstance(error, fw.shape_error)
 
 
 def test_an_error_leaves_the_operands_as_they_were(fw):

@@ -5,7 +5,6 @@ import warnings
 import cases
 import numpy as np
 import pytest
-from frameworks import FOUND, framework
 
 import anytensor as at
 
@@ -18,20 +17,20 @@ def test_promotion(fw, case):
 @pytest.mark.parametrize("op", ["maximum", "minimum", "fill_nan"])
 def test_numpy_on_either_side_gives_the_frameworks_array_and_dtype(peer, op):
     f = getattr(at, op)
-    for dtype in ("float32", "float16", "int64"):
+    for dtype in sorted({"float32", "float16", "int64"} - set(peer.lacks)):
         x, y = peer.array([1, 2], dtype), np.array([1, 2], dtype)
         for got in (f(x, y), f(y, x)):
-            assert peer.is_array(got) and peer.dtype(got) == dtype
+            assert peer.is_array(got) and peer.dtype(got) == peer.held(dtype)
 
 
 def test_numpy_scalars_and_0d_arrays_carry_their_dtype_beside_a_framework(peer):
     x = peer.array([1.0, 2.0], "float32")
     for strong in (np.float64(2), np.array(2.0), peer.array(2.0, "float64")):
-        assert peer.dtype(at.maximum(x, strong)) == "float64"
-        assert peer.dtype(at.maximum(strong, x)) == "float64"
+        assert peer.dtype(at.maximum(x, strong)) == peer.held("float64")
+        assert peer.dtype(at.maximum(strong, x)) == peer.held("float64")
     for weak in (2.0, 2, True):
         assert peer.dtype(at.maximum(x, weak)) == "float32"
-    assert peer.dtype(at.maximum(peer.array([1], "int8"), np.int64(1))) == "int64"
+    assert peer.dtype(at.maximum(peer.array([1], "int8"), np.int64(1))) == peer.held("int64")
 
 
 def test_numpy_scalars_carry_their_dtype_on_numpy():
@@ -49,7 +48,8 @@ def test_numbers_of_subclasses_are_weak(fw):
         pass
 
     assert fw.dtype(at.maximum(fw.array([1], "int8"), Count(3))) == "int8"
-    assert fw.dtype(at.maximum(fw.array([1], "float16"), Ratio(3))) == "float16"
+    small = "float32" if "float16" in fw.lacks else "float16"
+    assert fw.dtype(at.maximum(fw.array([1], small), Ratio(3))) == small
 
 
 def test_numpy_joins_without_a_copy_where_memory_can_be_shared(peer):
@@ -84,6 +84,8 @@ def test_a_warning_made_an_error_is_raised(peer):
 @pytest.mark.filterwarnings("ignore:a NumPy array cannot be shared")
 def test_numpys_bfloat16_joins_a_framework(peer):
     ml_dtypes = pytest.importorskip("ml_dtypes")
+    if "bfloat16" in peer.lacks:
+        pytest.skip("no bfloat16 here")
     x = np.array([1.5, 2.5], ml_dtypes.bfloat16)
     one, ids = peer.array([1.0, 2.0], "bfloat16"), peer.array([0, 0], "int64")
     for got in (at.maximum(one, x), at.maximum(x, one), at.maximum(x[0], one), at.segment_max(x, ids, 1)):
@@ -91,20 +93,10 @@ def test_numpys_bfloat16_joins_a_framework(peer):
     assert peer.numpy(at.maximum(one, x[::-1].copy()[::-1])).tolist() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize("names", [("torch", "jax"), ("torch", "tensorflow"), ("jax", "tensorflow")])
-def test_two_frameworks_in_one_call_are_a_type_error_that_names_both(names):
-    if not set(names) <= set(FOUND):
-        pytest.skip("a framework is not installed")
-    one, other = (framework(name).array([1.0, 2.0], "float32") for name in names)
-    with pytest.raises(TypeError) as caught:
-        at.maximum(one, other)
-    assert all(name in str(caught.value) for name in (*names, "maximum", "'y'"))
-
-
 def test_numpy_beside_another_device_goes_there(peer):
-    if peer.elsewhere is None or peer.name != "torch":
+    if peer.elsewhere is None:
         pytest.skip("one device")
-    x = peer.torch.empty(2, device=peer.elsewhere)
+    x = peer.empty_elsewhere((2,), "float32")
     for other in (np.ones(2, np.float32), np.float32(1), 2.0, np.array(1.0)):
         assert peer.device(at.maximum(x, other)) == peer.elsewhere
         assert peer.device(at.maximum(other, x)) == peer.elsewhere
