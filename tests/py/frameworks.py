@@ -1,7 +1,8 @@
 """The frameworks under test: one row each. Tests ask for the fixture `fw` and run once per framework found.
 
 A new framework is a class here, with the same members, and its name in ROWS and in ../selections.py. Cases that a
-framework itself cannot serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed case that passes is a failure.
+framework itself cannot serve stand in tests/xfail/<name>.txt (format: see tests/README.md); a listed case that
+passes is a failure.
 """
 
 import importlib.util
