@@ -32,7 +32,8 @@ typedef struct at_allocator {
 
 /** Flags of a context. */
 enum {
-    AT_GENERIC = 1u /* use the formula of every composite, never a backend's own version */
+    AT_GENERIC = 1u,  /* use the formula of every composite, never a backend's own version */
+    AT_UNTRACKED = 2u /* no derivative will be taken, whatever the arrays say */
 };
 
 typedef struct at_context {

@@ -320,6 +320,7 @@ const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_
     return settle(&c);
 }
 
+static const at_shape scalar_shape = {.ndim = 0};
 static const ati_op align = {.name = "align_arrays", .operands = 1, .argument = {"arrays"}};
 
 bool ati_align(at_frame *f, int count, at_array *array)
@@ -333,7 +334,9 @@ bool ati_align(at_frame *f, int count, at_array *array)
         if (at_dtype_of(f, array[i], &t) != AT_OK) return false;
         if (t != AT_BOOL) t = c.be->default_dtype(c.be, t == AT_INT64 ? 'i' : 'f');
         if (!scalar_fits(&c, i, t)) return false;
-        array[i] = scalar(&c, array[i], t);
+        at_array out = AT_NIL;
+        at_status status = c.be->full(f->cx, c.be, &scalar_shape, array[i], t, c.like, &out);
+        array[i] = ati_result(f, align.name, status, out);
     }
     return !at_failed(f);
 }

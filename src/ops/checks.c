@@ -247,6 +247,14 @@ bool ati_check_counts(at_frame *f, at_array x, at_array repeats)
     return !at_failed(f);
 }
 
+bool ati_check_total(at_frame *f, at_array x, at_array repeats, at_dim total, int axis)
+{
+    if (at_is_nil(total.sym) && total.n == INT64_MIN) return true; /* none given */
+    if (axis != AT_NO_AXIS)
+        ati_fail(f, NULL, AT_EUNSUPPORTED, "total_repeat_length needs axis=None");
+    return !at_failed(f) && ati_check_counts(f, x, repeats);
+}
+
 bool ati_settle_scan(at_frame *f, at_array x, int *axis)
 {
     at_shape shape;

@@ -52,7 +52,9 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define CHECK_REDUCE true
 #define CHECK_SCAN ati_settle_scan(f, x, &axis)
 #define CHECK_GATHER true
-#define CHECK_REPEAT ati_check_repeats(f, x, repeats, total_repeat_length)
+#define CHECK_REPEAT                                                                               \
+    (ati_check_repeats(f, x, repeats, total_repeat_length) &&                                      \
+     ati_check_total(f, x, repeats, total_repeat_length, axis))
 #define CHECK_REPEAT_EACH                                                                          \
     (ati_check_repeats(f, x, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats))
 #define CHECK_CAST true

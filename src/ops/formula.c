@@ -36,5 +36,6 @@ at_array ati_value_as(at_frame *f, at_array value, at_dtype dtype, at_array like
 
 bool ati_tracked(at_frame *f, at_array x)
 {
-    return !at_failed(f) && x.be->tracked != NULL && x.be->tracked(f->cx, x);
+    if (at_failed(f) || (f->cx->flags & AT_UNTRACKED)) return false;
+    return x.be->tracked != NULL && x.be->tracked(f->cx, x);
 }

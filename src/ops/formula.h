@@ -52,6 +52,8 @@ bool ati_check_constant(at_frame *f, at_array x, at_dim n, at_array constant);
 bool ati_check_repeats(at_frame *f, at_array x, at_array repeats, at_dim total);
 /* Counts that can be read: none negative, and a result whose length is a number (frameworks crash there). */
 bool ati_check_counts(at_frame *f, at_array x, at_array repeats);
+/* A total goes with flattened arrays only, and with counts that are not negative. */
+bool ati_check_total(at_frame *f, at_array x, at_array repeats, at_dim total, int axis);
 bool ati_settle_scan(at_frame *f, at_array x, int *axis);
 bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, at_array fill,
                      at_array like, at_dtype *dtype);

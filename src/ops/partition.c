@@ -76,11 +76,6 @@ at_array ati_repeat(at_frame *f, at_array x, at_array repeats, at_dim total_repe
 {
     if (at_is_nil(total_repeat_length.sym) && total_repeat_length.n == INT64_MIN)
         return at_repeat_each(f, x, repeats, axis);
-    if (axis != AT_NO_AXIS) {
-        ati_fail(f, NULL, AT_EUNSUPPORTED, "total_repeat_length needs axis=None");
-        return AT_NIL;
-    }
-    if (!ati_check_counts(f, x, repeats)) return AT_NIL;
     at_shape flat = {.ndim = 1};
     flat.dim[0] = AT_DIM(-1);
     at_array row = at_reshape(f, x, &flat);

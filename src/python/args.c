@@ -403,9 +403,10 @@ static bool bind_keywords(pa_edge *e, PyObject *const *args, PyObject *kwnames)
     return true;
 }
 
+/* Without flags, arguments that are keywords only are; with flags the call comes from _formula(), by position. */
 static bool bind_positional(pa_edge *e, PyObject *const *args, Py_ssize_t nargs)
 {
-    int room = 0;
+    int room = e->cx.flags ? e->sig->count : 0;
     while (room < e->sig->count && e->sig->param[room].how != PA_KW) room++;
     if (nargs > room) {
         PyErr_Format(PyExc_TypeError,
@@ -462,8 +463,8 @@ static void release(pa_edge *e)
     PyMem_Free(e->list_scalars);
 }
 
-bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, PyObject *const *args,
-              Py_ssize_t nargs, PyObject *kwnames, void *into)
+bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned flags,
+              PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, void *into)
 {
     e->st = pa_state_of(module);
     e->sig = sig;
@@ -471,6 +472,7 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, PyObject *c
     e->list_scalars = NULL;
     e->sizes = NULL;
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
+    e->cx.flags = flags;
     if (bind_positional(e, args, nargs) &&
         (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) &&
         convert_all(e, into, false) && convert_all(e, into, true) && one_framework(e, into))

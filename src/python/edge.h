@@ -88,7 +88,7 @@ typedef struct pa_framework {
     void (*clear)(at_backend *be);
 } pa_framework;
 
-extern const pa_framework pa_torch;
+extern const pa_framework pa_torch, pa_jax;
 
 /* The frameworks' rows, and their backends in the module's state. */
 extern const pa_framework *const pa_frameworks[];
@@ -220,9 +220,10 @@ typedef struct pa_edge {
     const char *sized;       /* the argument that is this size */
 } pa_edge;
 
-/* Binds and converts arguments into the op's struct; false with an exception and nothing to release. */
-bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, PyObject *const *args,
-              Py_ssize_t nargs, PyObject *kwnames, void *into);
+/* Binds and converts arguments into the op's struct; false with an exception and nothing to release. flags are the
+ * context's. */
+bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned flags,
+              PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, void *into);
 /* Releases everything and returns the result as a Python object, or NULL with an exception. */
 PyObject *pa_end(pa_edge *e, at_array result);
 

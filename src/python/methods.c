@@ -98,6 +98,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_SPREAD(op, level, rule)
 #define FAST_HEAD(op, level, rule)
 
+/* A row's function comes in two steps: call_<op> with the flags of its context, py_<op> without any. */
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach(                                                                               \
         typedef struct arguments_##op{ATI_SIG_##kind(FIELD)} arguments_##op;                       \
@@ -107,13 +108,19 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
             static const pa_signature signature = {#op, ATI_OP_##op,                               \
                                                    (int)(sizeof table / sizeof *table), table};    \
             return &signature;                                                                     \
-        } static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
-                                   PyObject *kwnames) {                                            \
+        } static PyObject *call_##op(PyObject *module, unsigned flags, PyObject *const *args,      \
+                                     Py_ssize_t nargs, PyObject *kwnames) {                        \
             arguments_##op a;                                                                      \
             pa_edge e;                                                                             \
-            FAST_##kind(op, level, rule);                                                          \
-            if (!pa_begin(&e, module, signature_##op(), args, nargs, kwnames, &a)) return NULL;    \
+            if (!pa_begin(&e, module, signature_##op(), flags, args, nargs, kwnames, &a))          \
+                return NULL;                                                                       \
             return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
+        } static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
+                                   PyObject *kwnames) {                                            \
+            pa_edge e;                                                                             \
+            FAST_##kind(op, level, rule);                                                          \
+            (void)e;                                                                               \
+            return call_##op(module, 0, args, nargs, kwnames);                                     \
         })
 #include "anytensor/ops.def"
 
@@ -131,6 +138,27 @@ const pa_signature *pa_signature_at(int op)
     return signatures[op] == NULL ? NULL : signatures[op]();
 }
 
+typedef PyObject *entry(PyObject *module, unsigned flags, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames);
+
+static entry *const entries[ATI_OP_COUNT] = {
+#define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = call_##op, )
+#include "anytensor/ops.def"
+};
+
+/* _formula(flags, op, *arguments): an op in a context with flags. What a compiler traces that is asked to keep the
+ * result; see backends/jax.c. */
+static PyObject *py_formula(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    long flags = nargs < 2 ? -1 : PyLong_AsLong(args[0]);
+    long op = nargs < 2 ? -1 : PyLong_AsLong(args[1]);
+    if (!PyErr_Occurred() && flags >= 0 && op >= 0 && op < ATI_OP_COUNT && entries[op] != NULL)
+        return entries[op](module, (unsigned)flags, args + 2, nargs - 2, NULL);
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_TypeError, "_formula(flags, op, *arguments): not an op of Python");
+    return NULL;
+}
+
 static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames)
 {
@@ -139,7 +167,7 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
     static const pa_signature signature = {"shape", ATI_OP_exp, 1, &parameter};
     at_array x;
     pa_edge e;
-    if (!pa_begin(&e, module, &signature, args, nargs, kwnames, &x)) return NULL;
+    if (!pa_begin(&e, module, &signature, 0, args, nargs, kwnames, &x)) return NULL;
     PyObject *tuple = NULL;
     pa_frame f;
     pa_open(&f);
@@ -151,9 +179,11 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
 }
 
 #define PA_DOC_align_arrays                                                                        \
-    "align_arrays($module, /, *arrays, copy=None, fallback=None)\n--\n\n"                         \
-    "The arrays on one framework, as a tuple: NumPy arrays join the other framework in the call,\n" \
-    "scalars become 0-d arrays of their kind's default dtype, None stays None. Dtypes are kept.\n\n" \
+    "align_arrays($module, /, *arrays, copy=None, fallback=None)\n--\n\n"                          \
+    "The arrays on one framework, as a tuple: NumPy arrays join the other framework in the "       \
+    "call,\n"                                                                                      \
+    "scalars become 0-d arrays of their kind's default dtype, None stays None. Dtypes are "        \
+    "kept.\n\n"                                                                                    \
     "copy      True: a NumPy array is always copied; False: shared where it can be; None: as\n"    \
     "          promote_options() says\n"                                                           \
     "fallback  what to do with an array that cannot be shared: 'copy' (with a warning) or\n"       \
@@ -168,6 +198,7 @@ PyMethodDef pa_methods[] = {
 #include "anytensor/ops.def"
     {"shape", FASTCALL(py_shape), ATI_DOC_shape},
     {"align_arrays", FASTCALL(pa_align_arrays), PA_DOC_align_arrays},
+    {"_formula", (PyCFunction)(void (*)(void))py_formula, METH_FASTCALL, NULL},
     {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
     {"_leave_options", pa_leave_options, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

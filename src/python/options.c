@@ -116,7 +116,8 @@ static bool take_keywords(PyObject *const *args, PyObject *kwnames, long *flags)
 static PyObject *aligned(pa_edge *e, at_array a, PyObject *given, bool copy)
 {
     if (at_is_nil(a)) return Py_NewRef(Py_None);
-    if (copy && a.p == given && a.be == &e->st->numpy) return PyObject_CallMethod(given, "copy", NULL);
+    if (copy && a.p == given && a.be == &e->st->numpy)
+        return PyObject_CallMethod(given, "copy", NULL);
     return Py_NewRef((PyObject *)a.p);
 }
 

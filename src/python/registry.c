@@ -13,7 +13,7 @@ PyObject *pa_loaded(const char *name)
     return module == Py_None ? NULL : module;
 }
 
-const pa_framework *const pa_frameworks[] = {&pa_torch};
+const pa_framework *const pa_frameworks[] = {&pa_torch, &pa_jax};
 const size_t pa_framework_count = sizeof pa_frameworks / sizeof *pa_frameworks;
 
 static at_backend *symbols_of(pa_state *st, const pa_framework *fw)
@@ -82,7 +82,8 @@ const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
 void pa_registry_clear(pa_state *st)
 {
     for (int i = 0; i < PA_KNOWN_TYPES; i++) forget(&st->known[i]);
-    for (size_t i = 0; i < pa_framework_count; i++) pa_frameworks[i]->clear(pa_arrays_of(st, pa_frameworks[i]));
+    for (size_t i = 0; i < pa_framework_count; i++)
+        pa_frameworks[i]->clear(pa_arrays_of(st, pa_frameworks[i]));
 }
 
 int pa_registry_visit(pa_state *st, visitproc visit, void *arg)

@@ -139,12 +139,14 @@ PyObject *pa_numpy_for_sharing(const pa_state *st, PyObject *obj)
     if (pa_join_rule(st, &copy, &refuse) < 0) return NULL;
     if (fits && !copy) return Py_NewRef(obj);
     if (!fits && !copy && refuse) {
-        PyErr_SetString(PyExc_ValueError,
-                        "a NumPy array cannot join the other framework zero-copy (negative strides, "
-                        "foreign byte order or misaligned memory), and fallback='error' forbids a copy");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "a NumPy array cannot join the other framework zero-copy (negative strides, "
+            "foreign byte order or misaligned memory), and fallback='error' forbids a copy");
         return NULL;
     }
-    if (!copy && PyErr_WarnEx(
+    if (!copy &&
+        PyErr_WarnEx(
             PyExc_UserWarning,
             "a NumPy array cannot be shared with the other framework (negative strides, foreign "
             "byte order or misaligned memory): fell back to a copy",

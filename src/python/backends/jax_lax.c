@@ -1,0 +1,499 @@
+/* The primitives in lax, as the traces of the jitted functions record them.
+ *
+ * lax is strict: equal shapes, equal dtypes. Operands come with equal dtypes; shapes are brought together here, since the
+ * broadcasting of jax.numpy takes several times as long to trace. Slot ids lie in [0, slots), so gathers and
+ * scatters promise that. */
+#include "jax_state.h"
+
+#include "core/dtype.h"
+
+/* --- shapes ---------------------------------------------------------------------------------------------------- */
+
+static PyObject *shape_of(pa_frame *f, const at_backend *be, PyObject *x)
+{
+    return f->failed || x == NULL ? NULL
+                                  : pa_keep(f, PyObject_GetAttr(x, CONSTANT(state_of(be), shape)));
+}
+
+/* (from, from + 1, ..., to - 1) */
+static PyObject *axes_between(pa_frame *f, Py_ssize_t from, Py_ssize_t to)
+{
+    PyObject *axes = pa_keep(f, PyTuple_New(to > from ? to - from : 0));
+    for (Py_ssize_t k = from; axes != NULL && k < to; k++)
+        PyTuple_SET_ITEM(axes, k - from, PyLong_FromSsize_t(k));
+    return axes;
+}
+
+/* x stretched to a shape. */
+static PyObject *stretch(pa_frame *f, const at_backend *be, PyObject *x, PyObject *shape)
+{
+    PyObject *own = shape_of(f, be, x);
+    if (own == NULL || shape == NULL) return NULL;
+    int same = PyObject_RichCompareBool(own, shape, Py_EQ);
+    if (same != 0) return same > 0 ? x : pa_keep(f, NULL);
+    Py_ssize_t ndim = PyTuple_GET_SIZE(shape);
+    return pa_call(f, FN(be, broadcast_in_dim), x, shape,
+                   axes_between(f, ndim - PyTuple_GET_SIZE(own), ndim));
+}
+
+/* The shape that operands have together. */
+static PyObject *common_shape(pa_frame *f, const at_backend *be, int count, PyObject *const *x)
+{
+    PyObject *shape = shape_of(f, be, x[0]);
+    for (int i = 1; i < count && shape != NULL; i++) {
+        PyObject *other = shape_of(f, be, x[i]);
+        int same = other == NULL ? -1 : PyObject_RichCompareBool(shape, other, Py_EQ);
+        if (same < 0) return pa_keep(f, NULL);
+        if (!same) shape = pa_call(f, FN(be, broadcast_shapes), shape, other);
+    }
+    return shape;
+}
+
+static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
+{
+    return pj_dtype(f, state_of(be), t);
+}
+
+static PyObject *cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t)
+{
+    return pa_call(f, FN(be, cast), x, dtype_object(f, be, t));
+}
+
+/* A number as a 0-d array. */
+static PyObject *number(pa_frame *f, const at_backend *be, double value, at_dtype t)
+{
+    at_scalar place = {.kind = AT_WEAK_FLOAT, .d = value};
+    return pj_scalar(f, be, (at_array){&place, &at_weak}, t);
+}
+
+static PyObject *integer(pa_frame *f, const at_backend *be, int64_t value, at_dtype t)
+{
+    at_scalar place = {.kind = AT_WEAK_INT, .i = value, .d = (double)value};
+    return pj_scalar(f, be, (at_array){&place, &at_weak}, t);
+}
+
+/* --- elementwise ------------------------------------------------------------------------------------------------ */
+
+#define UNARY_SLOT(name)                                                                           \
+    at_status pj_lax_##name(at_context *cx, const at_backend *be, at_array x, at_array *out)       \
+    {                                                                                              \
+        pa_frame f;                                                                                \
+        pa_open(&f);                                                                               \
+        return pa_finish(&f, cx, be, pa_call(&f, FN(be, name), x.p), out);                         \
+    }
+
+#define BINARY_SLOT(name)                                                                          \
+    at_status pj_lax_##name(at_context *cx, const at_backend *be, at_array x, at_array y,          \
+                            at_array *out)                                                         \
+    {                                                                                              \
+        pa_frame f;                                                                                \
+        pa_open(&f);                                                                               \
+        PyObject *shape = common_shape(&f, be, 2, (PyObject *[]){x.p, y.p});                       \
+        PyObject *left = stretch(&f, be, x.p, shape), *right = stretch(&f, be, y.p, shape);        \
+        return pa_finish(&f, cx, be, pa_call(&f, FN(be, name), left, right), out);                 \
+    }
+
+UNARY_SLOT(exp)
+UNARY_SLOT(log)
+UNARY_SLOT(sqrt)
+UNARY_SLOT(stop_gradient)
+BINARY_SLOT(add)
+BINARY_SLOT(sub)
+BINARY_SLOT(mul)
+BINARY_SLOT(div)
+BINARY_SLOT(equal)
+BINARY_SLOT(maximum)
+BINARY_SLOT(minimum)
+
+/* Integers are finite, and never NaN. */
+static PyObject *everywhere(pa_frame *f, const at_backend *be, PyObject *x, bool truth)
+{
+    return pa_call(f, FN(be, full), shape_of(f, be, x), truth ? Py_True : Py_False,
+                   dtype_object(f, be, AT_BOOL));
+}
+
+at_status pj_lax_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, ne), x.p, x.p)
+                                                   : everywhere(&f, be, x.p, false);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, is_finite), x.p)
+                                                   : everywhere(&f, be, x.p, true);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status pj_lax_where(at_context *cx, const at_backend *be, at_array condition, at_array x,
+                       at_array y, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *shape = common_shape(&f, be, 3, (PyObject *[]){condition.p, x.p, y.p});
+    PyObject *mask = stretch(&f, be, condition.p, shape);
+    PyObject *left = stretch(&f, be, x.p, shape), *right = stretch(&f, be, y.p, shape);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, select), mask, left, right), out);
+}
+
+/* --- reductions -------------------------------------------------------------------------------------------------- */
+
+static PyObject *axes_object(pa_frame *f, at_axes axes)
+{
+    PyObject *tuple = axes.count < 0 ? Py_None : pa_keep(f, PyTuple_New(axes.count));
+    for (int k = 0; tuple != NULL && k < axes.count; k++)
+        PyTuple_SET_ITEM(tuple, k, PyLong_FromLong(axes.axis[k]));
+    return tuple;
+}
+
+#define REDUCE_SLOT(name)                                                                          \
+    at_status pj_lax_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,        \
+                            bool keepdims, at_array *out)                                          \
+    {                                                                                              \
+        pa_frame f;                                                                                \
+        pa_open(&f);                                                                               \
+        PyObject *y = pa_call_named(&f, FN(be, name), CONSTANT(state_of(be), named_axis_keepdims), \
+                                    x.p, axes_object(&f, axes), keepdims ? Py_True : Py_False);    \
+        return pa_finish(&f, cx, be, y, out);                                                      \
+    }
+
+REDUCE_SLOT(sum)
+REDUCE_SLOT(prod)
+REDUCE_SLOT(mean)
+REDUCE_SLOT(min)
+REDUCE_SLOT(max)
+
+at_status pj_lax_cumsum(at_context *cx, const at_backend *be, at_array x, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, cumsum), x.p, pa_int(&f, axis)), out);
+}
+
+/* --- shape and layout ----------------------------------------------------------------------------------------------- */
+
+at_status pj_lax_reshape(at_context *cx, const at_backend *be, at_array x, const at_shape *shape,
+                         at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, pa_shape(&f, shape)), out);
+}
+
+at_status pj_lax_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                             at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *list = pa_keep(&f, PyList_New(arrays.count));
+    for (int i = 0; list != NULL && i < arrays.count; i++)
+        PyList_SET_ITEM(list, i, Py_NewRef((PyObject *)arrays.array[i].p));
+    PyObject *on = axis == AT_NO_AXIS ? Py_None : pa_int(&f, axis);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, concatenate), list, on), out);
+}
+
+at_status pj_lax_astype(at_context *cx, const at_backend *be, at_array x, at_dtype dtype,
+                        at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, t == dtype ? x.p : cast(&f, be, x.p, dtype), out);
+}
+
+/* Ids or indices of any width as integers that gathers take, without wrapping: what lies outside [low, n] comes to lie
+ * at one of its ends. n is below 2**31, and 64-bit indices stay 64-bit. */
+static PyObject *to_index(pa_frame *f, const at_backend *be, at_array ids, at_dim n, int low)
+{
+    at_dtype t = AT_OTHER;
+    at_context cx;
+    at_context_init(&cx, be);
+    if (f->failed || pj_read_dtype(&cx, ids, &t) != AT_OK) return pa_keep(f, NULL);
+    if (at_dtype_size(t) < 4) return cast(f, be, ids.p, AT_INT32);
+    if (t == AT_INT32) return ids.p;
+    if (t == AT_UINT32 || t == AT_UINT64) {
+        PyObject *top = integer(f, be, INT32_MAX, t);
+        PyObject *near =
+            pa_call(f, FN(be, minimum), ids.p, stretch(f, be, top, shape_of(f, be, ids.p)));
+        return cast(f, be, near, AT_INT32);
+    }
+    at_array size = at_is_nil(n.sym) ? AT_NIL : n.sym;
+    PyObject *high = at_is_nil(size) ? integer(f, be, n.n, t) : pj_scalar(f, be, size, t);
+    return cast(f, be, pa_call(f, FN(be, clamp), integer(f, be, low, t), ids.p, high), AT_INT32);
+}
+
+/* A size as a 0-d int32. */
+static PyObject *size_value(pa_frame *f, const at_backend *be, at_dim n)
+{
+    return at_is_nil(n.sym) ? integer(f, be, n.n, AT_INT32) : pj_scalar(f, be, n.sym, AT_INT32);
+}
+
+/* Out of range is NaN, or 0; negative indices count from the end. */
+at_status pj_lax_take(at_context *cx, const at_backend *be, at_array x, at_array indices, int axis,
+                      at_array *out)
+{
+    const jax_state *st = state_of(be);
+    at_shape shape;
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK || pj_read_shape(cx, x, &shape) != AT_OK)
+        return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *source = x.p, *on = axis == AT_NO_AXIS ? Py_None : pa_int(&f, axis);
+    at_dim n = AT_DIM(INT32_MAX);
+    int k = axis < 0 ? axis + shape.ndim : axis;
+    if (axis != AT_NO_AXIS && k >= 0 && k < shape.ndim && at_is_nil(shape.dim[k].sym))
+        n = shape.dim[k];
+    PyObject *index = to_index(&f, be, indices, n, n.n < INT32_MAX ? (int)-n.n - 1 : INT32_MIN);
+    PyObject *gap = ati_is_float(t) ? pa_keep(&f, PyFloat_FromDouble(Py_NAN)) : CONSTANT(st, zero);
+    PyObject *y = pa_call_named(&f, st->fn[FN_take], CONSTANT(st, named_axis_mode_fill), source,
+                                index, on, CONSTANT(st, fill), gap);
+    for (int i = 0; i < shape.ndim; i++) at_release(shape.dim[i].sym);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status pj_lax_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *zero = CONSTANT(state_of(be), zero);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, slice_in_dim), x.p, zero, pa_size(&f, n)), out);
+}
+
+/* --- slots ------------------------------------------------------------------------------------------------------------ */
+
+at_status pj_lax_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                          at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *index = to_index(&f, be, ids, n, -1), *shape = shape_of(&f, be, index);
+    PyObject *zero = integer(&f, be, 0, AT_INT32);
+    PyObject *after = stretch(&f, be, size_value(&f, be, n), shape);
+    PyObject *positive = pa_call(&f, FN(be, ge), index, stretch(&f, be, zero, shape));
+    PyObject *below = pa_call(&f, FN(be, lt), index, after);
+    PyObject *valid = pa_call(&f, FN(be, bitwise_and), positive, below);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, select), valid, index, after), out);
+}
+
+at_status pj_lax_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                           at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *after = stretch(&f, be, size_value(&f, be, n), shape_of(&f, be, ids.p));
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, lt), ids.p, after), out);
+}
+
+/* (slots, *x.shape[1:]) */
+static PyObject *rows_shape(pa_frame *f, const at_backend *be, PyObject *x, PyObject *slots)
+{
+    PyObject *own = shape_of(f, be, x);
+    PyObject *shape =
+        own == NULL || slots == NULL ? NULL : pa_keep(f, PyTuple_New(PyTuple_GET_SIZE(own)));
+    for (Py_ssize_t k = 0; shape != NULL && k < PyTuple_GET_SIZE(own); k++)
+        PyTuple_SET_ITEM(shape, k, Py_NewRef(k == 0 ? slots : PyTuple_GET_ITEM(own, k)));
+    return shape;
+}
+
+/* Ids as lax wants them: one index vector of length 1 per row. */
+static PyObject *column(pa_frame *f, const at_backend *be, PyObject *ids)
+{
+    return pa_call(f, FN(be, expand_dims), ids, CONSTANT(state_of(be), first));
+}
+
+static PyObject *scatter(pa_frame *f, const at_backend *be, int fn, PyObject *start, PyObject *ids,
+                         PyObject *rows)
+{
+    const jax_state *st = state_of(be);
+    PyObject *shape = shape_of(f, be, rows);
+    if (shape == NULL) return NULL;
+    PyObject *numbers =
+        pa_call(f, st->fn[FN_ScatterDimensionNumbers], axes_between(f, 1, PyTuple_GET_SIZE(shape)),
+                CONSTANT(st, zeroth), CONSTANT(st, zeroth));
+    return pa_call_named(f, st->fn[fn], CONSTANT(st, named_mode), start, column(f, be, ids), rows,
+                         numbers, st->fn[FN_in_bounds]);
+}
+
+static PyObject *filled(pa_frame *f, const at_backend *be, PyObject *shape, PyObject *value,
+                        at_dtype t)
+{
+    return pa_call(f, FN(be, full), shape, value, dtype_object(f, be, t));
+}
+
+at_status pj_lax_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
+                            at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = be->default_dtype(be, 'i');
+    PyObject *shape = shape_of(&f, be, ids.p);
+    PyObject *ones = filled(&f, be, shape, integer(&f, be, 1, t), t);
+    PyObject *zeros =
+        filled(&f, be, rows_shape(&f, be, ids.p, pa_size(&f, n)), integer(&f, be, 0, t), t);
+    return pa_finish(&f, cx, be, scatter(&f, be, FN_scatter_add, zeros, ids.p, ones), out);
+}
+
+/* --- sums ---------------------------------------------------------------------------------------------------------------- */
+
+/* Rows that one sum in order may hold without losing digits of float32. */
+#define BLOCK 1024
+
+/* Into how many blocks rows are cut before they are added: more than one where segments are long on average. The
+ * partial sums take no more memory than the rows. */
+static int64_t blocks_for(at_dtype t, at_dim rows, at_dim slots)
+{
+    if (t != AT_FLOAT32 || !at_is_nil(rows.sym) || !at_is_nil(slots.sym)) return 1;
+    if (rows.n / BLOCK <= slots.n) return 1;
+    int64_t length = slots.n > BLOCK ? slots.n : BLOCK;
+    return rows.n / length;
+}
+
+static PyObject *sum_into(pa_frame *f, const at_backend *be, PyObject *rows, PyObject *ids,
+                          PyObject *slots, at_dtype t)
+{
+    PyObject *zeros = filled(f, be, rows_shape(f, be, rows, slots), number(f, be, 0, t), t);
+    return scatter(f, be, FN_scatter_add, zeros, ids, rows);
+}
+
+/* Row r goes to slot id + slots * (r mod blocks): every block sees each blocks-th row. */
+static PyObject *ids_by_block(pa_frame *f, const at_backend *be, PyObject *ids, int64_t rows,
+                              int64_t slots, int64_t blocks)
+{
+    PyObject *shape = shape_of(f, be, ids);
+    PyObject *length = pa_int(f, rows / blocks + 1), *width = pa_int(f, blocks);
+    PyObject *grid =
+        length == NULL || width == NULL ? NULL : pa_keep(f, PyTuple_Pack(2, length, width));
+    PyObject *block = pa_call(f, FN(be, iota), dtype_object(f, be, AT_INT32), width);
+    PyObject *offset =
+        pa_call(f, FN(be, mul), block,
+                stretch(f, be, integer(f, be, slots, AT_INT32), shape_of(f, be, block)));
+    PyObject *all =
+        pa_call(f, FN(be, broadcast_in_dim), offset, grid, CONSTANT(state_of(be), first));
+    PyObject *flat = pa_call(f, FN(be, reshape), all, CONSTANT(state_of(be), flat_shape));
+    if (shape == NULL) return NULL;
+    PyObject *own = pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
+                            PyTuple_GET_ITEM(shape, 0));
+    return pa_call(f, FN(be, add), ids, own);
+}
+
+/* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). */
+static PyObject *add_blocks(pa_frame *f, const at_backend *be, PyObject *sums, int64_t slots,
+                            int64_t blocks)
+{
+    PyObject *zero = CONSTANT(state_of(be), zero);
+    while (blocks > 1 && !f->failed) {
+        pa_frame g;
+        pa_open(&g);
+        int64_t half = blocks / 2, odd = blocks % 2;
+        PyObject *middle = pa_int(&g, half * slots), *end = pa_int(&g, 2 * half * slots);
+        PyObject *low = pa_call(&g, FN(be, slice_in_dim), sums, zero, middle);
+        PyObject *high = pa_call(&g, FN(be, slice_in_dim), sums, middle, end);
+        PyObject *next = pa_call(&g, FN(be, add), low, high);
+        if (odd) {
+            PyObject *rest =
+                pa_call(&g, FN(be, slice_in_dim), sums, end, pa_int(&g, blocks * slots));
+            PyObject *both = next == NULL || rest == NULL ? NULL : pa_keep(&g, PyList_New(2));
+            if (both != NULL) {
+                PyList_SET_ITEM(both, 0, Py_NewRef(next));
+                PyList_SET_ITEM(both, 1, Py_NewRef(rest));
+            }
+            next = pa_call(&g, FN(be, concatenate), both);
+        }
+        sums = pa_keep(f, Py_XNewRef(next));
+        pa_close(&g);
+        blocks = half + odd;
+    }
+    return sums;
+}
+
+/* Half types are added in float32; long segments of float32 in blocks, since XLA adds one row after the other. */
+at_status pj_lax_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                          at_dim slots, at_array *out)
+{
+    at_shape shape;
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK || pj_read_shape(cx, x, &shape) != AT_OK)
+        return cx->status;
+    at_dtype sums = ati_is_half(t) ? AT_FLOAT32 : t;
+    pa_frame f;
+    pa_open(&f);
+    int64_t blocks = blocks_for(sums, shape.dim[0], slots);
+    PyObject *rows = sums == t ? x.p : cast(&f, be, x.p, sums), *y;
+    if (blocks == 1) {
+        y = sum_into(&f, be, rows, slot_ids.p, pa_size(&f, slots), sums);
+    } else {
+        PyObject *ids = ids_by_block(&f, be, slot_ids.p, shape.dim[0].n, slots.n, blocks);
+        y = sum_into(&f, be, rows, ids, pa_int(&f, slots.n * blocks), sums);
+        y = add_blocks(&f, be, y, slots.n, blocks);
+    }
+    for (int i = 0; i < shape.ndim; i++) at_release(shape.dim[i].sym);
+    return pa_finish(&f, cx, be, sums == t ? y : cast(&f, be, y, t), out);
+}
+
+/* --- extremes -------------------------------------------------------------------------------------------------------------- */
+
+/* The value that every other one beats. */
+static PyObject *identity(pa_frame *f, const at_backend *be, at_dtype t, bool least)
+{
+    if (ati_is_float(t)) return number(f, be, least ? -Py_HUGE_VAL : Py_HUGE_VAL, t);
+    int bits = 8 * (int)at_dtype_size(t);
+    bool is_signed = ati_dtype_kind(t) == 'i';
+    uint64_t top = UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0));
+    at_scalar place = {.kind = AT_WEAK_INT,
+                       .range = !least && top > INT64_MAX ? AT_FITS_UINT64 : AT_FITS_INT64};
+    place.i = !least ? (int64_t)top : is_signed ? -(int64_t)top - 1 : 0;
+    place.d = (double)place.i;
+    return pj_scalar(f, be, (at_array){&place, &at_weak}, t);
+}
+
+static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, bool max, at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *start =
+        filled(&f, be, rows_shape(&f, be, x.p, pa_size(&f, slots)), identity(&f, be, t, max), t);
+    int fn = max ? FN_scatter_max : FN_scatter_min;
+    return pa_finish(&f, cx, be, scatter(&f, be, fn, start, slot_ids.p, x.p), out);
+}
+
+at_status pj_lax_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                          at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, false, out);
+}
+
+at_status pj_lax_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                          at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, true, out);
+}
+
+at_status pj_lax_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                        at_array *out)
+{
+    const jax_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *one = pa_int(&f, 1), *sizes = rows_shape(&f, be, x.p, one), *numbers = NULL;
+    if (sizes != NULL)
+        numbers = pa_call(&f, st->fn[FN_GatherDimensionNumbers],
+                          axes_between(&f, 1, PyTuple_GET_SIZE(sizes)), CONSTANT(st, zeroth),
+                          CONSTANT(st, zeroth));
+    PyObject *y = pa_call_named(&f, st->fn[FN_gather], CONSTANT(st, named_mode), x.p,
+                                column(&f, be, slot_ids.p), numbers, sizes, st->fn[FN_in_bounds]);
+    return pa_finish(&f, cx, be, y, out);
+}
