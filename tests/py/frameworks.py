@@ -39,6 +39,7 @@ class Row:
     elsewhere = None  # the name of a second device, to see that results stay on it
     take_out_of_range = "raises"  # or "fills": NaN or 0, where the framework would clamp (SEMANTICS 18)
     reads_counts = True  # whether a total that is not the sum of the counts is seen (SEMANTICS 9)
+    compiles = False  # whether a call compiles at a new shape or dtype, which makes tests slow
     mutable = True  # whether elements can be assigned
     shares_numpy = False  # whether an array made of NumPy's memory shares it
     shape_error = ValueError  # what it raises itself for shapes that do not go together
@@ -128,6 +129,7 @@ class JAX(Row):
     errors = (RuntimeError,)
     take_out_of_range = "fills"
     reads_counts = False
+    compiles = True
     mutable = False
     shape_error = (TypeError, ValueError)
     x64 = True
