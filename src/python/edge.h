@@ -89,6 +89,7 @@ typedef struct pa_framework {
 } pa_framework;
 
 extern const pa_framework pa_torch;
+extern const pa_framework pa_tensorflow;
 
 /* The frameworks' rows, and their backends in the module's state. */
 extern const pa_framework *const pa_frameworks[];
