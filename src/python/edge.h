@@ -88,7 +88,7 @@ typedef struct pa_framework {
     void (*clear)(at_backend *be);
 } pa_framework;
 
-extern const pa_framework pa_torch, pa_jax;
+extern const pa_framework pa_torch, pa_jax, pa_tensorflow;
 
 /* The frameworks' rows, and their backends in the module's state. */
 extern const pa_framework *const pa_frameworks[];

@@ -13,7 +13,7 @@ PyObject *pa_loaded(const char *name)
     return module == Py_None ? NULL : module;
 }
 
-const pa_framework *const pa_frameworks[] = {&pa_torch, &pa_jax};
+const pa_framework *const pa_frameworks[] = {&pa_torch, &pa_jax, &pa_tensorflow};
 const size_t pa_framework_count = sizeof pa_frameworks / sizeof *pa_frameworks;
 
 static at_backend *symbols_of(pa_state *st, const pa_framework *fw)
