@@ -65,8 +65,15 @@ bool px_sizes(pa_frame *f, const at_backend *be, PyObject *x, at_shape *out)
 
 at_dtype px_dtype_of(pa_frame *f, const at_backend *be, PyObject *x)
 {
-    PyObject *dtype = attribute(f, x, CONSTANT(be, dtype));
-    return dtype == NULL ? AT_OTHER : px_find_dtype(space_of(be), dtype);
+    bool fails = f->failed || x == NULL;
+    PyObject *dtype = fails ? NULL : PyObject_GetAttr(x, CONSTANT(be, dtype));
+    if (dtype == NULL) {
+        pa_keep(f, NULL);
+        return AT_OTHER;
+    }
+    at_dtype t = px_find_dtype(space_of(be), dtype);
+    Py_DECREF(dtype); /* its name lives in the namespace */
+    return t;
 }
 
 PyObject *px_device_of(pa_frame *f, const at_backend *be, PyObject *x)
@@ -84,25 +91,33 @@ PyObject *px_cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t)
     return pa_call(f, FN(f, be, astype), x, px_dtype_object(f, be, t));
 }
 
-PyObject *px_scalar(pa_frame *f, const at_backend *be, PyObject *x, PyObject *value, at_dtype t)
+/* The helpers leave one object in the frame: what they make on the way would soon fill its places. */
+PyObject *px_scalar(pa_frame *up, const at_backend *be, PyObject *x, PyObject *value, at_dtype t)
 {
-    return pa_call_named(f, FN(f, be, full), CONSTANT(be, named_dtype_device),
-                         CONSTANT(be, scalar_shape), value, px_dtype_object(f, be, t),
-                         px_device_of(f, be, x));
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
+    PyObject *y = pa_call_named(f, FN(f, be, full), CONSTANT(be, named_dtype_device),
+                                CONSTANT(be, scalar_shape), value, px_dtype_object(f, be, t),
+                                px_device_of(f, be, x));
+    return px_give(up, f, y);
 }
 
-PyObject *px_integer(pa_frame *f, const at_backend *be, PyObject *x, int64_t value, at_dtype t)
+PyObject *px_integer(pa_frame *up, const at_backend *be, PyObject *x, int64_t value, at_dtype t)
 {
-    return px_scalar(f, be, x, pa_int(f, value), t);
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
+    return px_give(up, f, px_scalar(f, be, x, pa_int(f, value), t));
 }
 
-PyObject *px_against(pa_frame *f, const at_backend *be, PyObject *vector, int64_t n, int axis,
+PyObject *px_against(pa_frame *up, const at_backend *be, PyObject *vector, int64_t n, int axis,
                      int ndim)
 {
     if (ndim == 1) return vector;
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
     at_shape shape = {.ndim = ndim};
     for (int k = 0; k < ndim; k++) shape.dim[k] = AT_DIM(k == axis ? n : 1);
-    return pa_call(f, FN(f, be, reshape), vector, pa_shape(f, &shape));
+    return px_give(up, f, pa_call(f, FN(f, be, reshape), vector, pa_shape(f, &shape)));
 }
 
 /* Greatest value of an integer dtype, as far as an int64 goes. */

@@ -8,12 +8,14 @@
 #include "core/dtype.h"
 
 /* x[from:to], all other axes whole. */
-static PyObject *rows_between(pa_frame *f, PyObject *x, int64_t from, int64_t to)
+static PyObject *rows_between(pa_frame *up, PyObject *x, int64_t from, int64_t to)
 {
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
     PyObject *start = pa_int(f, from), *stop = pa_int(f, to);
-    PyObject *slice = f->failed ? NULL : pa_keep(f, PySlice_New(start, stop, NULL));
+    PyObject *slice = f->failed || x == NULL ? NULL : pa_keep(f, PySlice_New(start, stop, NULL));
     PyObject *key = slice == NULL ? NULL : pa_keep(f, PyTuple_Pack(2, slice, Py_Ellipsis));
-    return key == NULL ? NULL : pa_keep(f, PyObject_GetItem(x, key));
+    return px_give(up, f, key == NULL ? NULL : pa_keep(f, PyObject_GetItem(x, key)));
 }
 
 static PyObject *along_rows(pa_frame *f, const at_backend *be, int fn, PyObject *x, PyObject *index)
