@@ -85,6 +85,16 @@ PyObject *px_device_of(pa_frame *f, const at_backend *be, PyObject *x)
     return Py_None;
 }
 
+at_dtype px_index_of(pa_frame *up, const at_backend *be, PyObject *x)
+{
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
+    PyObject *device = px_device_of(f, be, x);
+    at_dtype t = device == NULL ? space_of(be)->integral : px_index_dtype(be, device);
+    pa_close(f);
+    return t;
+}
+
 PyObject *px_cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t)
 {
     if (px_dtype_of(f, be, x) == t) return x;
@@ -177,23 +187,37 @@ static at_dtype default_dtype(const at_backend *be, char kind)
 
 /* --- scalars, NumPy arrays, sizes ------------------------------------------------------------------------------- */
 
-/* asarray() of most libraries takes NumPy's; the others take what DLPack says. */
+static PyObject *from_dlpack(pa_frame *up, const at_backend *be, PyObject *host, PyObject *device)
+{
+    pa_frame frame, *f = &frame;
+    px_open(f, up);
+    PyObject *take = FN(f, be, from_dlpack);
+    PyObject *x = device == Py_None
+                      ? pa_call(f, take, host)
+                      : pa_call_named(f, take, CONSTANT(be, named_device), host, device);
+    PyObject *owned = Py_XNewRef(x);
+    pa_close(f);
+    return owned;
+}
+
+/* asarray() of most libraries takes NumPy's; the others take what DLPack says. If none does, asarray() speaks. */
 static PyObject *take_over(pa_frame *f, const at_backend *be, PyObject *host, PyObject *device)
 {
-    pa_frame g;
-    px_open(&g, f);
-    PyObject *x = pa_call_named(&g, FN(&g, be, asarray), CONSTANT(be, named_device), host, device);
-    if (x != NULL || f->failed || !PyErr_ExceptionMatches(PyExc_TypeError) ||
-        space_of(be)->fn[FN_from_dlpack] == NULL)
-        return px_give(f, &g, x);
-    pa_close(&g);
-    PyErr_Clear();
-    px_open(&g, f);
-    if (device == Py_None)
-        x = pa_call(&g, FN(&g, be, from_dlpack), host);
-    else
-        x = pa_call_named(&g, FN(&g, be, from_dlpack), CONSTANT(be, named_device), host, device);
-    return px_give(f, &g, x);
+    PyObject *asarray = FN(f, be, asarray), *args[] = {host, device};
+    if (f->failed) return NULL;
+    PyObject *x = PyObject_Vectorcall(asarray, args, 1, CONSTANT(be, named_device));
+    if (x != NULL || !PyErr_ExceptionMatches(PyExc_TypeError)) return pa_keep(f, x);
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    x = from_dlpack(f, be, host, device);
+    if (x == NULL) {
+        PyErr_Restore(type, error, trace);
+        return pa_keep(f, NULL);
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(trace);
+    return pa_keep(f, x);
 }
 
 static at_status adopt(at_context *cx, const at_backend *be, at_array a, at_array like,
@@ -408,7 +432,7 @@ static PyObject *positions(pa_frame *up, const at_backend *be, PyObject *index, 
 {
     pa_frame frame, *f = &frame;
     px_open(f, up);
-    at_dtype wide = space_of(be)->integral;
+    at_dtype wide = px_index_of(f, be, index);
     bool is_signed = ati_dtype_kind(px_dtype_of(f, be, index)) == 'i';
     PyObject *place = px_cast(f, be, index, wide), *zero = px_integer(f, be, index, 0, wide);
     if (is_signed) {
@@ -502,7 +526,7 @@ at_status px_repeat_each(at_context *cx, const at_backend *be, at_array x, at_ar
 {
     pa_frame f;
     pa_open(&f);
-    PyObject *counts = repeats.be == be ? px_cast(&f, be, repeats.p, space_of(be)->integral)
+    PyObject *counts = repeats.be == be ? px_cast(&f, be, repeats.p, px_index_of(&f, be, repeats.p))
                                         : pa_number(&f, repeats);
     PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
     PyObject *along = axis == AT_NO_AXIS ? CONSTANT(be, zero) : pa_int(&f, axis);

@@ -30,7 +30,7 @@ at_status px_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim
 {
     pa_frame f;
     pa_open(&f);
-    at_dtype wide = space_of(be)->integral;
+    at_dtype wide = px_index_of(&f, be, ids.p);
     PyObject *inside = px_within(&f, be, ids.p, 0, n.n);
     PyObject *place = px_cast(&f, be, ids.p, wide), *last = px_integer(&f, be, ids.p, n.n, wide);
     return pa_finish(&f, cx, be, pa_call(&f, FN(&f, be, where), inside, place, last), out);
@@ -48,7 +48,7 @@ at_status px_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_di
 static void edges(pa_frame *f, const at_backend *be, PyObject *sorted, int64_t slots,
                   PyObject **begin, PyObject **end)
 {
-    at_dtype wide = space_of(be)->integral;
+    at_dtype wide = px_index_of(f, be, sorted);
     PyObject *slot =
         pa_call_named(f, FN(f, be, arange), CONSTANT(be, named_dtype_device), pa_int(f, slots),
                       px_dtype_object(f, be, wide), px_device_of(f, be, sorted));
@@ -119,7 +119,7 @@ static PyObject *last_rows(pa_frame *up, const sorted_rows *s, PyObject *rows, i
     pa_frame frame, *f = &frame;
     px_open(f, up);
     const at_backend *be = s->be;
-    at_dtype wide = space_of(be)->integral;
+    at_dtype wide = px_index_of(f, be, s->ids);
     PyObject *begin, *end;
     edges(f, be, s->ids, slots, &begin, &end);
     PyObject *occupied = pa_call(f, FN(f, be, less), begin, end);

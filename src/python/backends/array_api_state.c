@@ -96,11 +96,15 @@ static void resolve_dtypes(pa_space *space)
     }
 }
 
-/* What the namespace says of itself; a dictionary, or NULL without an exception. */
-static PyObject *default_dtypes(PyObject *xp)
+/* What the namespace says of a device (None: the default one); a dictionary, or NULL without an exception. */
+static PyObject *default_dtypes(PyObject *xp, PyObject *device)
 {
     PyObject *info = PyObject_CallMethod(xp, "__array_namespace_info__", NULL);
-    PyObject *table = info == NULL ? NULL : PyObject_CallMethod(info, "default_dtypes", NULL);
+    PyObject *ask = info == NULL ? NULL : PyObject_GetAttrString(info, "default_dtypes");
+    PyObject *name = ask == NULL ? NULL : Py_BuildValue("(s)", "device");
+    PyObject *table = name == NULL ? NULL : PyObject_Vectorcall(ask, &device, 0, name);
+    Py_XDECREF(name);
+    Py_XDECREF(ask);
     Py_XDECREF(info);
     PyErr_Clear();
     if (table != NULL && !PyDict_Check(table)) Py_CLEAR(table);
@@ -114,13 +118,31 @@ static at_dtype default_of(pa_space *space, PyObject *table, const char *kind, a
     return t == AT_OTHER ? fallback : t;
 }
 
+at_dtype px_index_dtype(const at_backend *be, PyObject *device)
+{
+    pa_space *space = space_of(be);
+    PyObject *number = device == Py_None ? NULL : PyDict_GetItemWithError(space->indexing, device);
+    if (number != NULL) return (at_dtype)PyLong_AsLong(number);
+    PyErr_Clear();
+    if (device == Py_None) return space->integral;
+    PyObject *table = default_dtypes(space->xp, device);
+    at_dtype t = default_of(space, table, "indexing", space->integral);
+    Py_XDECREF(table);
+    number = PyLong_FromLong(t);
+    if (number != NULL) PyDict_SetItem(space->indexing, device, number);
+    Py_XDECREF(number);
+    PyErr_Clear();
+    return t;
+}
+
 static int make_constants(pa_space *space)
 {
 #define X(name, made) space->constant[CONSTANT_##name] = made;
     CONSTANTS(X)
 #undef X
     space->met = PyErr_Occurred() ? NULL : PyDict_New();
-    return space->met == NULL ? -1 : 0;
+    space->indexing = space->met == NULL ? NULL : PyDict_New();
+    return space->indexing == NULL ? -1 : 0;
 }
 
 /* The name that users know: without the package that only wraps the library. New memory, or NULL with an exception. */
@@ -147,6 +169,7 @@ static void free_space(pa_space *space)
     for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(space->dtype[i]);
     for (int i = 0; i < CONSTANT_COUNT; i++) Py_CLEAR(space->constant[i]);
     Py_CLEAR(space->met);
+    Py_CLEAR(space->indexing);
     Py_CLEAR(space->xp);
     PyMem_Free(space->name);
     PyMem_Free(space);
@@ -167,7 +190,7 @@ static pa_space *make_space(pa_state *st, PyObject *xp)
     }
     resolve_functions(space);
     resolve_dtypes(space);
-    PyObject *table = default_dtypes(xp);
+    PyObject *table = default_dtypes(xp, Py_None);
     at_dtype real = space->dtype[AT_FLOAT64] != NULL ? AT_FLOAT64 : AT_FLOAT32;
     space->real = default_of(space, table, "real floating", real);
     space->integral = default_of(space, table, "integral", AT_INT64);
@@ -306,6 +329,7 @@ int pa_spaces_visit(pa_state *st, visitproc visit, void *arg)
     for (pa_space *space = st->spaces; space != NULL; space = space->next) {
         Py_VISIT(space->xp);
         Py_VISIT(space->met);
+        Py_VISIT(space->indexing);
         for (int i = 0; i < FN_COUNT; i++) Py_VISIT(space->fn[i]);
         for (int i = 0; i < AT_OTHER; i++) Py_VISIT(space->dtype[i]);
     }

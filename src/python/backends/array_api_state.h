@@ -94,6 +94,7 @@ typedef struct pa_space {
     PyObject *dtype[AT_OTHER]; /* the same, by at_dtype */
     PyObject *met; /* dtype objects of arrays -> at_dtype: comparing with each in turn is slow */
     PyObject *constant[CONSTANT_COUNT];
+    PyObject *indexing;      /* devices -> at_dtype of indices there: not all have int64 */
     at_dtype real, integral; /* the default dtypes */
 } pa_space;
 
@@ -107,6 +108,8 @@ PyObject *px_function(pa_frame *f, const at_backend *be, int fn);
 
 /* The namespace's dtype, borrowed; one that it lacks fails the frame. */
 PyObject *px_dtype_object(pa_frame *f, const at_backend *be, at_dtype t);
+/* The dtype of indices on a device. */
+at_dtype px_index_dtype(const at_backend *be, PyObject *device);
 /* AT_OTHER where the library has no name for it. */
 at_dtype px_find_dtype(pa_space *space, PyObject *obj);
 
@@ -121,6 +124,9 @@ bool px_sizes(pa_frame *f, const at_backend *be, PyObject *x, at_shape *out);
 at_dtype px_dtype_of(pa_frame *f, const at_backend *be, PyObject *x);
 /* The device, or None where the library has no word for it. */
 PyObject *px_device_of(pa_frame *f, const at_backend *be, PyObject *x);
+
+/* The dtype of indices where x is. */
+at_dtype px_index_of(pa_frame *f, const at_backend *be, PyObject *x);
 
 /* x itself if it has the dtype. */
 PyObject *px_cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t);
