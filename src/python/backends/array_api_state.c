@@ -1,7 +1,7 @@
 /* From an object to its Array API namespace, and from a namespace to a backend.
  *
- * array_api_compat knows which namespace an array has, also of libraries whose own is not the standard's (dask, CuPy).
- * It is imported when the first such array is seen, and imports no framework itself. */
+ * An array says itself which namespace it has. That of dask and of CuPy is not the standard's, or not all of it: theirs
+ * come from array_api_compat, which is imported when the first such array is seen. */
 #include "array_api_state.h"
 
 /* --- asking a namespace ----------------------------------------------------------------------------------- */
@@ -228,15 +228,12 @@ static const at_backend *backend_of_space(pa_state *st, PyObject *xp)
 
 /* --- from an object to its namespace ------------------------------------------------------------------------ */
 
-/* Whether it is worth asking: arrays of the standard have the method, some older ones are known without it. */
-static bool may_have_namespace(PyObject *obj)
+/* Whether the type is one whose namespace array_api_compat wraps; its own is missing or not the standard's. */
+static bool is_wrapped(PyTypeObject *type)
 {
     static const struct {
         const char *module, *path;
     } known[] = {{"dask.array", "Array"}, {"cupy", "ndarray"}};
-    PyTypeObject *type = Py_TYPE(obj);
-    if (pa_is_numpy_scalar(obj)) return false; /* NumPy's own */
-    if (PyObject_HasAttrString((PyObject *)type, "__array_namespace__")) return true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         PyObject *module = pa_loaded(known[i].module);
         if (module != NULL && pa_derives(module, known[i].path, type)) return true;
@@ -244,13 +241,20 @@ static bool may_have_namespace(PyObject *obj)
     return false;
 }
 
-/* New reference; NULL without an exception where the object has none after all. */
-static PyObject *namespace_of(PyObject *obj)
+static PyObject *wrapped_namespace(PyObject *obj)
 {
     PyObject *compat = PyImport_ImportModule("array_api_compat");
-    if (compat == NULL) return NULL;
-    PyObject *xp = PyObject_CallMethod(compat, "array_namespace", "(O)", obj);
-    Py_DECREF(compat);
+    PyObject *xp =
+        compat == NULL ? NULL : PyObject_CallMethod(compat, "array_namespace", "(O)", obj);
+    Py_XDECREF(compat);
+    return xp;
+}
+
+/* The others are asked themselves: array_api_compat would ask them too, and keep their types alive in a cache. New
+ * reference; NULL without an exception where the object has no namespace after all. */
+static PyObject *own_namespace(PyObject *obj)
+{
+    PyObject *xp = PyObject_CallMethod(obj, "__array_namespace__", NULL);
     if (xp == NULL && PyErr_ExceptionMatches(PyExc_Exception) &&
         !PyErr_ExceptionMatches(PyExc_MemoryError))
         PyErr_Clear();
@@ -258,9 +262,17 @@ static PyObject *namespace_of(PyObject *obj)
     return xp;
 }
 
+static PyObject *namespace_of(PyObject *obj)
+{
+    PyTypeObject *type = Py_TYPE(obj);
+    if (pa_is_numpy_scalar(obj)) return NULL; /* NumPy's own */
+    if (is_wrapped(type)) return wrapped_namespace(obj);
+    return PyObject_HasAttrString((PyObject *)type, "__array_namespace__") ? own_namespace(obj)
+                                                                           : NULL;
+}
+
 const at_backend *pa_space_backend_of(pa_state *st, PyObject *obj)
 {
-    if (!may_have_namespace(obj)) return NULL;
     PyObject *xp = namespace_of(obj);
     const at_backend *be = xp == NULL ? NULL : backend_of_space(st, xp);
     Py_XDECREF(xp);
