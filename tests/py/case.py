@@ -53,7 +53,8 @@ def uses(case, dtype):
     """Whether an operand of the case has a dtype."""
     operands = [*case.args, *case.kwargs.values()]
     return any(
-        isinstance(a, (A, D)) and dtype == getattr(a, "dtype", getattr(a, "name", None)) for a in operands
+        isinstance(a, (A, D, np.generic)) and dtype == str(getattr(a, "dtype", getattr(a, "name", None)))
+        for a in operands
     )
 
 

@@ -27,6 +27,11 @@ def numpy_dtype(name):
     return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
 
 
+def has(fw, dtype):
+    """Whether a framework has arrays of a dtype."""
+    return dtype not in getattr(fw, "lacks", ())
+
+
 class NumPy:
     name = "numpy"
     errors = ()  # exception types of its own, beside Python's
@@ -174,6 +179,7 @@ class Strict:
     errors = ()
     elsewhere = None
     lacks = ("float16", "bfloat16")
+    out_of_range = "NaN"  # of take: the standard does not say where values may be read; elsewhere it raises
 
     def __init__(self):
         self.xp = pytest.importorskip("array_api_strict")

@@ -3,6 +3,7 @@
 import cases
 import numpy as np
 import pytest
+from frameworks import has
 
 import anytensor as at
 
@@ -14,6 +15,8 @@ def test_construct(fw, case):
 
 def test_astype_to_the_same_dtype_is_the_operand_itself(fw):
     for dtype in ("bool", "int8", "int64", "float16", "float32"):
+        if not has(fw, dtype):
+            continue
         x = fw.array([0, 1], dtype)
         assert at.astype(x, dtype) is x
         assert at.astype(x, fw.own_dtype(dtype)) is x
