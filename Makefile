@@ -138,10 +138,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 $(REF)/.made:
-	@echo "installing the reference, $(REFERENCE)"
+	@echo "installing the reference, $(REFERENCE), and the frameworks"
 	@test -x $(REF)/bin/python || $(PYTHON) -m venv $(REF)
 	@$(REF)/bin/python $(PIP) $(TORCH) numpy
-	@$(REF)/bin/python $(PIP) $(REFERENCE)
+	@$(REF)/bin/python $(PIP) $(REFERENCE) jax jaxlib tensorflow-cpu
 	@touch $@
 
 bench: build/wheel $(REF)/.made

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 OVER_RAW = "over the raw call"
 IN_ALL = "in all"
 FASTER = "times faster than the reference"
-FRAMEWORKS = ("numpy", "torch")
+FASTER_RAW = "times faster than the raw call"
+FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow")
 
 
 @dataclass(frozen=True)
@@ -42,48 +43,257 @@ ASKED = [
         Figure(
             "neighbor_attention", framework, FASTER, "helpers.neighbor_attention", "f(xx, x, ids, 4)", target
         )
-        for framework, target in (("numpy", 25), ("torch", 3))
+        for framework, target in (("numpy", 25), ("torch", 3), ("jax", None), ("tensorflow", None))
+    ),
+    # JAX hands results out before they are there: both sides wait
+    Figure(
+        "segment_sum of fresh values",
+        "jax",
+        FASTER_RAW,
+        "anytensor.segment_sum",
+        "f(next(fresh), ids, 4).block_until_ready()",
+        20,
+        "jax.ops.segment_sum",
+        "f(next(fresh), ids, 4).block_until_ready()",
+    ),
+    Figure(
+        "segment_sum under jax.grad",
+        "jax",
+        FASTER_RAW,
+        "jax_helpers.gradient",
+        "f(next(fresh), ids, 4)",
+        3,
+        "jax_helpers.raw_gradient",
+        "f(next(fresh), ids, 4)",
+    ),
+    Figure(
+        "segment_sum, first call of a size",
+        "jax",
+        FASTER_RAW,
+        "jax_helpers.first_call",
+        "f()",
+        1,
+        "jax_helpers.raw_first_call",
+        "f()",
     ),
 ]
 IMPORT_TARGET = 30.0  # ms that `import anytensor` may take over `import numpy`
 
 # name: our call, then per framework the raw function, or (function, call). Names are worker.py's.
 EVERY_OP = {
-    "log": ("f(y)", {"numpy": "numpy.log", "torch": "torch.log"}),
-    "sqrt": ("f(y)", {"numpy": "numpy.sqrt", "torch": "torch.sqrt"}),
-    "rsqrt": ("f(y)", {"torch": "torch.rsqrt"}),
-    "minimum": ("f(x, y)", {"numpy": "numpy.minimum", "torch": "torch.minimum"}),
+    "log": (
+        "f(y)",
+        {
+            "numpy": "numpy.log",
+            "torch": "torch.log",
+            "jax": "jax.numpy.log",
+            "tensorflow": "tensorflow.math.log",
+        },
+    ),
+    "sqrt": (
+        "f(y)",
+        {
+            "numpy": "numpy.sqrt",
+            "torch": "torch.sqrt",
+            "jax": "jax.numpy.sqrt",
+            "tensorflow": "tensorflow.math.sqrt",
+        },
+    ),
+    "rsqrt": ("f(y)", {"torch": "torch.rsqrt", "tensorflow": "tensorflow.math.rsqrt"}),
+    "minimum": (
+        "f(x, y)",
+        {
+            "numpy": "numpy.minimum",
+            "torch": "torch.minimum",
+            "jax": "jax.numpy.minimum",
+            "tensorflow": "tensorflow.math.minimum",
+        },
+    ),
     "fill_nan": ("f(x, 0.0)", {"torch": ("torch.nan_to_num", "f(x, 0.0, inf, -inf)")}),
-    "where": ("f(mask, x, y)", {"numpy": "numpy.where", "torch": "torch.where"}),
-    "clip": ("f(x, -1.0, 1.0)", {"numpy": "numpy.clip", "torch": "torch.clip"}),
-    "sum": ("f(xx, 0)", {"numpy": "numpy.sum", "torch": "torch.sum"}),
-    "prod": ("f(xx, 0)", {"numpy": "numpy.prod", "torch": "torch.prod"}),
-    "mean": ("f(xx, 0)", {"numpy": "numpy.mean", "torch": "torch.mean"}),
-    "min": ("f(xx, 0)", {"numpy": "numpy.min", "torch": "torch.amin"}),
-    "max": ("f(xx, 0)", {"numpy": "numpy.max", "torch": "torch.amax"}),
-    "cumsum": ("f(x, 0)", {"numpy": "numpy.cumsum", "torch": "torch.cumsum"}),
-    "take": ("f(x, ids)", {"numpy": "numpy.take", "torch": "torch.take"}),
-    "repeat": ("f(x, 2)", {"numpy": "numpy.repeat", "torch": "torch.repeat_interleave"}),
+    "where": (
+        "f(mask, x, y)",
+        {
+            "numpy": "numpy.where",
+            "torch": "torch.where",
+            "jax": "jax.numpy.where",
+            "tensorflow": "tensorflow.where",
+        },
+    ),
+    "clip": (
+        "f(x, -1.0, 1.0)",
+        {
+            "numpy": "numpy.clip",
+            "torch": "torch.clip",
+            "jax": "jax.numpy.clip",
+            "tensorflow": "tensorflow.clip_by_value",
+        },
+    ),
+    "sum": (
+        "f(xx, 0)",
+        {
+            "numpy": "numpy.sum",
+            "torch": "torch.sum",
+            "jax": "jax.numpy.sum",
+            "tensorflow": "tensorflow.math.reduce_sum",
+        },
+    ),
+    "prod": (
+        "f(xx, 0)",
+        {
+            "numpy": "numpy.prod",
+            "torch": "torch.prod",
+            "jax": "jax.numpy.prod",
+            "tensorflow": "tensorflow.math.reduce_prod",
+        },
+    ),
+    "mean": (
+        "f(xx, 0)",
+        {
+            "numpy": "numpy.mean",
+            "torch": "torch.mean",
+            "jax": "jax.numpy.mean",
+            "tensorflow": "tensorflow.math.reduce_mean",
+        },
+    ),
+    "min": (
+        "f(xx, 0)",
+        {
+            "numpy": "numpy.min",
+            "torch": "torch.amin",
+            "jax": "jax.numpy.min",
+            "tensorflow": "tensorflow.math.reduce_min",
+        },
+    ),
+    "max": (
+        "f(xx, 0)",
+        {
+            "numpy": "numpy.max",
+            "torch": "torch.amax",
+            "jax": "jax.numpy.max",
+            "tensorflow": "tensorflow.math.reduce_max",
+        },
+    ),
+    "cumsum": (
+        "f(x, 0)",
+        {
+            "numpy": "numpy.cumsum",
+            "torch": "torch.cumsum",
+            "jax": "jax.numpy.cumsum",
+            "tensorflow": "tensorflow.math.cumsum",
+        },
+    ),
+    "take": (
+        "f(x, ids)",
+        {
+            "numpy": "numpy.take",
+            "torch": "torch.take",
+            "jax": "jax.numpy.take",
+            "tensorflow": "tensorflow.gather",
+        },
+    ),
+    "repeat": (
+        "f(x, 2)",
+        {
+            "numpy": "numpy.repeat",
+            "torch": "torch.repeat_interleave",
+            "jax": "jax.numpy.repeat",
+            "tensorflow": "tensorflow.repeat",
+        },
+    ),
+    "align_arrays": ("f(x, y)", {}),
     "shape": ("f(xx)", {"numpy": "numpy.shape"}),
-    "reshape": ("f(xx, (2, 16))", {"numpy": "numpy.reshape", "torch": "torch.reshape"}),
-    "concatenate": ("f([x, y])", {"numpy": "numpy.concatenate", "torch": "torch.cat"}),
-    "astype": ("f(x, float64)", {"numpy": "numpy.ndarray.astype", "torch": "torch.Tensor.to"}),
+    "reshape": (
+        "f(xx, (2, 16))",
+        {
+            "numpy": "numpy.reshape",
+            "torch": "torch.reshape",
+            "jax": "jax.numpy.reshape",
+            "tensorflow": "tensorflow.reshape",
+        },
+    ),
+    "concatenate": (
+        "f([x, y])",
+        {
+            "numpy": "numpy.concatenate",
+            "torch": "torch.cat",
+            "jax": "jax.numpy.concatenate",
+            "tensorflow": ("tensorflow.concat", "f([x, y], 0)"),
+        },
+    ),
+    "astype": (
+        "f(x, float64)",
+        {"numpy": "numpy.ndarray.astype", "torch": "torch.Tensor.to", "tensorflow": "tensorflow.cast"},
+    ),
     "full": (
         "f((16,), 1.0, like=x)",
-        {"numpy": ("numpy.full", "f((16,), 1.0)"), "torch": ("torch.full", "f((16,), 1.0)")},
+        {
+            "numpy": ("numpy.full", "f((16,), 1.0)"),
+            "torch": ("torch.full", "f((16,), 1.0)"),
+            "jax": ("jax.numpy.full", "f((16,), 1.0)"),
+            "tensorflow": ("tensorflow.fill", "f((16,), 1.0)"),
+        },
     ),
     "zeros": (
         "f((16,), like=x)",
-        {"numpy": ("numpy.zeros", "f((16,))"), "torch": ("torch.zeros", "f((16,))")},
+        {
+            "numpy": ("numpy.zeros", "f((16,))"),
+            "torch": ("torch.zeros", "f((16,))"),
+            "jax": ("jax.numpy.zeros", "f((16,))"),
+            "tensorflow": ("tensorflow.zeros", "f((16,))"),
+        },
     ),
-    "ones": ("f((16,), like=x)", {"numpy": ("numpy.ones", "f((16,))"), "torch": ("torch.ones", "f((16,))")}),
-    "full_like": ("f(x, 1.0)", {"numpy": "numpy.full_like", "torch": "torch.full_like"}),
-    "zeros_like": ("f(x)", {"numpy": "numpy.zeros_like", "torch": "torch.zeros_like"}),
-    "ones_like": ("f(x)", {"numpy": "numpy.ones_like", "torch": "torch.ones_like"}),
-    "arange": ("f(16, like=x)", {"numpy": ("numpy.arange", "f(16)"), "torch": ("torch.arange", "f(16)")}),
-    "segment_sum": ("f(xx, ids, 4)", {}),
-    "segment_max": ("f(xx, ids, 4)", {}),
-    "segment_min": ("f(xx, ids, 4)", {}),
+    "ones": (
+        "f((16,), like=x)",
+        {
+            "numpy": ("numpy.ones", "f((16,))"),
+            "torch": ("torch.ones", "f((16,))"),
+            "jax": ("jax.numpy.ones", "f((16,))"),
+            "tensorflow": ("tensorflow.ones", "f((16,))"),
+        },
+    ),
+    "full_like": (
+        "f(x, 1.0)",
+        {"numpy": "numpy.full_like", "torch": "torch.full_like", "jax": "jax.numpy.full_like"},
+    ),
+    "zeros_like": (
+        "f(x)",
+        {
+            "numpy": "numpy.zeros_like",
+            "torch": "torch.zeros_like",
+            "jax": "jax.numpy.zeros_like",
+            "tensorflow": "tensorflow.zeros_like",
+        },
+    ),
+    "ones_like": (
+        "f(x)",
+        {
+            "numpy": "numpy.ones_like",
+            "torch": "torch.ones_like",
+            "jax": "jax.numpy.ones_like",
+            "tensorflow": "tensorflow.ones_like",
+        },
+    ),
+    "arange": (
+        "f(16, like=x)",
+        {
+            "numpy": ("numpy.arange", "f(16)"),
+            "torch": ("torch.arange", "f(16)"),
+            "jax": ("jax.numpy.arange", "f(16)"),
+            "tensorflow": ("tensorflow.range", "f(16)"),
+        },
+    ),
+    "segment_sum": (
+        "f(xx, ids, 4)",
+        {"jax": "jax.ops.segment_sum", "tensorflow": "tensorflow.math.unsorted_segment_sum"},
+    ),
+    "segment_max": (
+        "f(xx, ids, 4)",
+        {"jax": "jax.ops.segment_max", "tensorflow": "tensorflow.math.unsorted_segment_max"},
+    ),
+    "segment_min": (
+        "f(xx, ids, 4)",
+        {"jax": "jax.ops.segment_min", "tensorflow": "tensorflow.math.unsorted_segment_min"},
+    ),
     "segment_mean": ("f(xx, ids, 4)", {}),
     "segment_variance": ("f(xx, ids, 4)", {}),
     "segment_normalize": ("f(xx, ids, 4)", {}),

@@ -98,8 +98,8 @@ def versions(role, python):
     code = (
         "import importlib.metadata as m, platform\n"
         "print('python', platform.python_version())\n"
-        "for name in ('anytensor', 'numpy', 'torch'):\n"
-        "    try: print(name, m.version(name))\n"
+        "for name in ('anytensor', 'numpy', 'torch', 'jax', 'tensorflow', 'tensorflow-cpu'):\n"
+        "    try: print(name.removesuffix('-cpu'), m.version(name))\n"
         "    except m.PackageNotFoundError: pass"
     )
     return dict(line.split() for line in printed(role, python, code).splitlines())

@@ -6,6 +6,7 @@ lists} or {"error": text}.
 """
 
 import importlib
+import itertools
 import json
 import sys
 import time
@@ -29,12 +30,23 @@ def arrays(framework):
         "counts": np.array([5, 0, 8, 3]),
         "mask": rng.normal(size=16) > 0,
     }
+    more = {"float64": np.dtype(np.float64), "inf": float("inf")}
+    convert = np.asarray
     if framework == "torch":
         import torch
 
-        names = {name: torch.from_numpy(a) for name, a in host.items()}
-        return names | {"float64": torch.float64, "inf": float("inf")}
-    return host | {"float64": np.dtype(np.float64), "inf": float("inf")}
+        convert, more["float64"] = torch.from_numpy, torch.float64
+    if framework == "jax":
+        import jax
+
+        convert = jax.numpy.asarray
+    if framework == "tensorflow":
+        import tensorflow
+
+        convert, more["float64"] = tensorflow.constant, tensorflow.float64
+    # values that no call has seen before: an eager framework may remember those that it has
+    many = [convert(rng.normal(size=16).astype(np.float32)) for _ in range(64)]
+    return {name: convert(a) for name, a in host.items()} | more | {"fresh": itertools.cycle(many)}
 
 
 def function(path):

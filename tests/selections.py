@@ -2,7 +2,7 @@
 
 `make test` runs one pytest per selection. A test belongs to exactly one (tests/tools/test_selections.py):
 its framework is that of the parameter `fw`, `peer` or `name`, of a fixture called like a framework, or of a folder
-`<framework>_modes`; a test without one, NumPy's, or one of several frameworks belongs to the rest.
+`<framework>_modes`, or what a file about one says as SELECTION; a test without one, NumPy's, or one of several frameworks belongs to the rest.
 """
 
 import pathlib
@@ -33,8 +33,9 @@ def of_folder(path):
 
 def owner(item):
     """The selection that a collected test belongs to; None for the blank that stands for no parameters."""
-    if of_folder(item.path):
-        return of_folder(item.path)
+    whole = of_folder(item.path) or getattr(getattr(item, "module", None), "SELECTION", None)
+    if whole:
+        return whole
     params = getattr(getattr(item, "callspec", None), "params", {})
     for parameter in ("fw", "peer", "name"):
         row = params.get(parameter, "")

@@ -314,6 +314,7 @@ bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
     for (size_t i = 0; i < pa_framework_count && *out == AT_NODTYPE && !PyErr_Occurred(); i++)
         *out = pa_frameworks[i]->dtype(pa_arrays_of(st, pa_frameworks[i]), obj);
     if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_numpy_dtype(obj);
+    if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_space_dtype(st, obj);
     if (PyErr_Occurred()) return false;
     if (*out != AT_NODTYPE && *out != AT_OTHER) return true;
     PyErr_Format(

@@ -88,7 +88,7 @@ typedef struct pa_framework {
     void (*clear)(at_backend *be);
 } pa_framework;
 
-extern const pa_framework pa_torch, pa_jax;
+extern const pa_framework pa_torch, pa_jax, pa_tensorflow;
 
 /* The frameworks' rows, and their backends in the module's state. */
 extern const pa_framework *const pa_frameworks[];
@@ -97,6 +97,14 @@ static inline at_backend *pa_arrays_of(pa_state *st, const pa_framework *fw)
 {
     return (at_backend *)((char *)st + fw->arrays);
 }
+
+/* Any other array that has an Array API namespace (backends/array_api_state.c): the backend of that namespace. NULL
+ * with an exception, or without one where the object has none. */
+const at_backend *pa_space_backend_of(pa_state *st, PyObject *obj);
+/* A dtype object of such a namespace; AT_NODTYPE if it is none, or with an exception. */
+at_dtype pa_space_dtype(pa_state *st, PyObject *obj);
+void pa_spaces_clear(pa_state *st);
+int pa_spaces_visit(pa_state *st, visitproc visit, void *arg);
 
 /* Fills the backend of a framework's symbols; its state is the framework's row. */
 void pa_symbol_make(at_backend *be, const pa_framework *fw);

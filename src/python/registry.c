@@ -2,8 +2,8 @@
  *
  * A type seen before is found in a small cache keyed by its address; a weak reference guards against a new
  * type at an old address. An unknown type is tested against the base classes of each framework that is
- * already in sys.modules. What is found is remembered; that nothing was found is not, since a framework may
- * be half imported at that moment. */
+ * already in sys.modules; what none of them owns may have an Array API namespace of its own. What is found is
+ * remembered; that nothing was found is not, since a framework may be half imported at that moment. */
 #include "edge.h"
 
 PyObject *pa_loaded(const char *name)
@@ -13,7 +13,7 @@ PyObject *pa_loaded(const char *name)
     return module == Py_None ? NULL : module;
 }
 
-const pa_framework *const pa_frameworks[] = {&pa_torch, &pa_jax};
+const pa_framework *const pa_frameworks[] = {&pa_torch, &pa_jax, &pa_tensorflow};
 const size_t pa_framework_count = sizeof pa_frameworks / sizeof *pa_frameworks;
 
 static at_backend *symbols_of(pa_state *st, const pa_framework *fw)
@@ -59,14 +59,15 @@ static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject 
     return owns == 1 ? be : owns == 2 ? symbols : NULL;
 }
 
-static const at_backend *search(pa_state *st, PyTypeObject *type)
+static const at_backend *search(pa_state *st, PyObject *obj)
 {
+    PyTypeObject *type = Py_TYPE(obj);
     if (PyType_IsSubtype(type, pa_ndarray_type())) return &st->numpy;
     for (size_t i = 0; i < pa_framework_count; i++) {
         const at_backend *be = ask(st, pa_frameworks[i], type);
         if (be != NULL || PyErr_Occurred()) return be;
     }
-    return NULL;
+    return pa_space_backend_of(st, obj);
 }
 
 const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
@@ -74,7 +75,7 @@ const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
     PyTypeObject *type = Py_TYPE(obj);
     const at_backend *at_hand = pa_backend_at_hand(st, obj);
     if (at_hand != NULL) return at_hand;
-    const at_backend *be = search(st, type);
+    const at_backend *be = search(st, obj);
     if (be != NULL) remember(st, type, be);
     return be;
 }
@@ -84,6 +85,7 @@ void pa_registry_clear(pa_state *st)
     for (int i = 0; i < PA_KNOWN_TYPES; i++) forget(&st->known[i]);
     for (size_t i = 0; i < pa_framework_count; i++)
         pa_frameworks[i]->clear(pa_arrays_of(st, pa_frameworks[i]));
+    pa_spaces_clear(st);
 }
 
 int pa_registry_visit(pa_state *st, visitproc visit, void *arg)
@@ -93,5 +95,5 @@ int pa_registry_visit(pa_state *st, visitproc visit, void *arg)
         int stop = pa_frameworks[i]->visit(pa_arrays_of(st, pa_frameworks[i]), visit, arg);
         if (stop) return stop;
     }
-    return 0;
+    return pa_spaces_visit(st, visit, arg);
 }

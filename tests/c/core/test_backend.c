@@ -1,6 +1,8 @@
 /* Backends: completeness, which one a call belongs to, and host arrays that join another framework. */
 #include "cases.h"
 
+#include "core/promote.h"
+
 /* --- completeness ---------------------------------------------------------------------------- */
 
 static void test_the_native_backend_and_the_proxy_are_complete(at_frame *f)
@@ -149,6 +151,71 @@ static void test_a_dtype_of_the_frameworks_own_passes_where_no_arithmetic_is_nee
                  "'segment_ids'");
 }
 
+/* --- aligning without promotion --------------------------------------------------------------- */
+
+static void test_aligned_arrays_join_one_framework_and_keep_their_dtypes(at_frame *f)
+{
+    at_scalar a, b;
+    proxy_make();
+    at_array list[] = {VEC(f, AT_INT8, 1, 2), proxied(VEC(f, AT_FLOAT32, 3)), AT_NIL,
+                       at_scalar_int(&a, 4), at_scalar_bool(&b, true)};
+    CHECK(ati_align(f, 5, list));
+    EXPECT(list[0], AT_INT8, SIZES(2), VALUES(1, 2));
+    EXPECT(list[1], AT_FLOAT32, SIZES(1), VALUES(3));
+    EXPECT(list[3], AT_INT64, ZERO_D, VALUES(4));
+    EXPECT(list[4], AT_BOOL, ZERO_D, VALUES(1));
+    CHECK(at_is_nil(list[2]));
+    for (int i = 0; i < 5; i++) CHECK(i == 2 || list[i].be == &proxy);
+}
+
+static void test_arrays_of_two_frameworks_do_not_align(at_frame *f)
+{
+    at_backend other;
+    proxy_make();
+    other = proxy;
+    other.name = "another";
+    at_array x = VEC(f, AT_FLOAT32, 1), list[] = {proxied(x), {x.p, &other}};
+    CHECK(!ati_align(f, 2, list));
+    CHECK(f->cx->status == AT_EBACKEND);
+    check_words(at_message(f->cx), (const char *const[]){"align_arrays", "another", "proxy", NULL},
+                __FILE__, __LINE__);
+    at_clear(f->cx);
+}
+
+/* --- derivatives that nobody will take -------------------------------------------------------- */
+
+static int slot_calls;
+
+static at_status count_call(at_context *cx, const char *slot)
+{
+    (void)cx;
+    (void)slot;
+    slot_calls++;
+    return AT_OK;
+}
+
+static int calls_of_max(at_frame *f, unsigned flags)
+{
+    at_array x = proxied(VEC(f, AT_FLOAT32, 1, 5, 2)), ids = proxied(VEC(f, AT_INT64, 0, 0, 1));
+    f->cx->flags = AT_GENERIC | flags;
+    slot_calls = 0;
+    EXPECT(at_segment_max(f, x, ids, AT_DIM(2), false), AT_FLOAT32, SIZES(2), VALUES(5, 2));
+    f->cx->flags = 0;
+    return slot_calls;
+}
+
+static void test_untracked_contexts_leave_out_what_a_derivative_needs(at_frame *f)
+{
+    proxy_make();
+    proxy_before = count_call;
+    int plain = calls_of_max(f, 0);
+    proxy_make_tracked();
+    proxy_before = count_call;
+    CHECK(calls_of_max(f, 0) > plain);
+    CHECK(calls_of_max(f, AT_UNTRACKED) == plain);
+    proxy_before = NULL;
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -161,6 +228,9 @@ int main(int argc, char **argv)
         TEST(test_scalars_alone_belong_to_the_home_backend),
         TEST(test_arrays_of_two_frameworks_are_refused),
         TEST(test_a_dtype_of_the_frameworks_own_passes_where_no_arithmetic_is_needed),
+        TEST(test_aligned_arrays_join_one_framework_and_keep_their_dtypes),
+        TEST(test_arrays_of_two_frameworks_do_not_align),
+        TEST(test_untracked_contexts_leave_out_what_a_derivative_needs),
     };
     return RUN(tests, plainly, argc, argv);
 }

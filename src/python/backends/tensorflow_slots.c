@@ -1,0 +1,292 @@
+/* Segments on TensorFlow: the slots that the formulas in src/ops/segment.c are made of.
+ *
+ * Sums are UnsortedSegmentSum, in float32 for half types and in blocks of rows where segments are long. TensorFlow's
+ * own extremes start at the lowest finite number and pass over NaN, so floats are compared as integers: their
+ * bits, turned so that integer order is the order of the floats. NaN becomes the greatest (or least) of them, and
+ * what no row has reached is told by an integer that no float has. No arithmetic meets a NaN, and the compiler,
+ * which may assume that there is none, sees integers. */
+#include <math.h>
+
+#include "core/dtype.h"
+#include "tensorflow_state.h"
+
+/* --- ids ---------------------------------------------------------------------------------------------------- */
+
+at_status pf_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t;
+    PyObject *index = pf_index(&f, ids, n, &t);
+    PyObject *last = pf_size(&f, be, n, t);
+    PyObject *negative = pf_call(&f, be, less, index, pf_integer(&f, be, 0, t));
+    PyObject *above = pf_call(&f, be, where, negative, last, index);
+    return pa_finish(&f, cx, be, pf_call(&f, be, minimum, above, last), out);
+}
+
+at_status pf_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *last = pf_size(&f, be, n, pf_type(&f, ids));
+    return pa_finish(&f, cx, be, pf_call(&f, be, less, ids.p, last), out);
+}
+
+at_status pf_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *ones = pf_call(&f, be, ones_like, pf_cast(&f, be, ids.p, AT_INT64));
+    PyObject *size = pf_size(&f, be, n, AT_INT64);
+    return pa_finish(&f, cx, be, pf_call(&f, be, segment_sum, ones, ids.p, size), out);
+}
+
+at_status pf_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                    at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t;
+    PyObject *rows = pf_tensor(&f, be, x.p), *index = pf_index(&f, slot_ids, AT_DIM(0), &t);
+    return pa_finish(&f, cx, be, pf_call(&f, be, gather, rows, index, pa_int(&f, 0)), out);
+}
+
+at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_shape row = {.ndim = 1};
+    row.dim[0] = n;
+    PyObject *end = pf_vector(&f, be, pa_shape(&f, &row));
+    row.dim[0] = AT_DIM(1);
+    PyObject *step = pf_call(&f, be, constant, pa_shape(&f, &row),
+                             pf_dtype_object(&f, be, n.n > INT32_MAX ? AT_INT64 : AT_INT32));
+    PyObject *rows = pf_tensor(&f, be, x.p); /* the mask says that it begins at the beginning */
+    PyObject *y = pf_call(&f, be, slice, rows, end, end, step, pa_int(&f, 1));
+    return pa_finish(&f, cx, be, y, out);
+}
+
+/* --- sums --------------------------------------------------------------------------------------------------- */
+
+/* Rows that are added one after the other, at least. */
+#define BLOCK 1024
+
+/* How float32 rows are cut into blocks: each adds into slots of its own, and the blocks are added in two steps, of
+ * `outer` times `inner` blocks. Numbers, or 0-d int32 tensors where only run time knows. */
+typedef struct blocks {
+    PyObject *rows;  /* of the data */
+    PyObject *each;  /* rows per block */
+    PyObject *inner; /* about the root of the number of blocks */
+    PyObject *outer;
+    PyObject *slots;
+} blocks;
+
+static PyObject *arith(pa_frame *f, binaryfunc op, PyObject *x, PyObject *y)
+{
+    return f->failed || x == NULL || y == NULL ? pa_keep(f, NULL) : pa_keep(f, op(x, y));
+}
+
+static blocks known_blocks(pa_frame *f, int64_t rows, int64_t slots)
+{
+    int64_t each = slots > BLOCK ? slots : BLOCK;
+    int64_t count = rows / each + (rows % each != 0);
+    int64_t inner = (int64_t)ceil(sqrt((double)count));
+    if (inner < 1) inner = 1;
+    int64_t outer = count / inner + (count % inner != 0);
+    return (blocks){pa_int(f, rows), pa_int(f, each), pa_int(f, inner), pa_int(f, outer),
+                    pa_int(f, slots)};
+}
+
+/* x / y, rounded up. */
+static PyObject *parts(pa_frame *f, PyObject *x, PyObject *y)
+{
+    PyObject *one = pa_int(f, 1);
+    PyObject *most = arith(f, PyNumber_Subtract, arith(f, PyNumber_Add, x, y), one);
+    return arith(f, PyNumber_FloorDivide, most, y);
+}
+
+/* The same in the graph. */
+static blocks traced_blocks(pa_frame *f, const at_backend *be, at_dim rows, at_dim slots)
+{
+    blocks b = {.rows = pf_size(f, be, rows, AT_INT32), .slots = pf_size(f, be, slots, AT_INT32)};
+    b.each = pf_call(f, be, maximum, b.slots, pf_integer(f, be, BLOCK, AT_INT32));
+    PyObject *count = parts(f, b.rows, b.each);
+    PyObject *root = pf_call(f, be, sqrt, pf_cast(f, be, count, AT_FLOAT64));
+    PyObject *inner = pf_cast(f, be, pf_call(f, be, ceil, root), AT_INT32);
+    b.inner = pf_call(f, be, maximum, inner, pf_integer(f, be, 1, AT_INT32));
+    b.outer = parts(f, count, b.inner);
+    return b;
+}
+
+/* A number or a 0-d int32 tensor as a tensor of a dtype. */
+static PyObject *as_tensor(pa_frame *f, const at_backend *be, PyObject *size, at_dtype t)
+{
+    if (f->failed || size == NULL) return NULL;
+    if (PyLong_Check(size)) return pf_integer(f, be, PyLong_AsLongLong(size), t);
+    return t == AT_INT32 ? size : pf_cast(f, be, size, t);
+}
+
+/* Where each row is added: its slot among those of its block. Numbers of all rows live as briefly as can be. */
+static PyObject *block_ids(pa_frame *f, const at_backend *be, PyObject *ids, const blocks *b,
+                           at_dtype t)
+{
+    if (f->failed) return NULL;
+    pa_frame g;
+    pa_open(&g);
+    PyObject *zero = pf_integer(&g, be, 0, t), *one = pf_integer(&g, be, 1, t);
+    PyObject *row = pf_call(&g, be, range, zero, as_tensor(&g, be, b->rows, t), one);
+    PyObject *block = Py_XNewRef(pf_call(&g, be, floor_div, row, as_tensor(&g, be, b->each, t)));
+    pa_close(&g);
+    pa_open(&g);
+    PyObject *first = pf_call(&g, be, mul, pa_keep(&g, block), as_tensor(&g, be, b->slots, t));
+    PyObject *place = Py_XNewRef(pf_call(&g, be, add, first, ids));
+    pa_close(&g);
+    return pa_keep(f, place);
+}
+
+/* The sizes of x with others in place of the first. */
+static PyObject *with_rows(pa_frame *f, const at_backend *be, PyObject *x, PyObject *const *first,
+                           Py_ssize_t count)
+{
+    PyObject *sizes = pf_sizes(f, be, x);
+    PyObject *list = sizes == NULL ? NULL : pa_keep(f, PyList_New(0));
+    for (Py_ssize_t k = 0; list != NULL && k < count; k++)
+        if (first[k] == NULL || PyList_Append(list, first[k]) < 0) return pa_keep(f, NULL);
+    for (Py_ssize_t k = 1; list != NULL && k < PyList_GET_SIZE(sizes); k++)
+        if (PyList_Append(list, PyList_GET_ITEM(sizes, k)) < 0) return pa_keep(f, NULL);
+    return pf_vector(f, be, list);
+}
+
+static PyObject *sum_in_blocks(pa_frame *f, const at_backend *be, PyObject *x, at_array ids,
+                               const blocks *b)
+{
+    at_dtype t = pf_type(f, ids);
+    if (PyLong_Check(b->rows) && PyLong_AsLongLong(b->rows) > INT32_MAX / 2) {
+        t = AT_INT64; /* and there are at most as many places again */
+        ids.p = pf_cast(f, be, ids.p, t);
+    }
+    PyObject *place = block_ids(f, be, ids.p, b, t);
+    PyObject *count = arith(f, PyNumber_Multiply, b->inner, b->outer);
+    PyObject *places = as_tensor(f, be, arith(f, PyNumber_Multiply, count, b->slots), t);
+    PyObject *part = pf_call(f, be, segment_sum, x, place, places);
+    PyObject *shape = with_rows(f, be, x, (PyObject *[]){b->outer, b->inner, b->slots}, 3);
+    PyObject *grid = pf_call(f, be, reshape, part, shape);
+    PyObject *half = pf_call(f, be, sum, grid, pa_int(f, 1), Py_False);
+    return pf_call(f, be, sum, half, pa_int(f, 0), Py_False);
+}
+
+/* Float32 rows; short segments are added as they come. */
+static PyObject *sum_of_floats(pa_frame *f, const at_backend *be, PyObject *x, at_array ids,
+                               at_dim slots)
+{
+    PyObject *sizes = pf_sizes(f, be, x);
+    if (sizes == NULL) return NULL;
+    at_dim rows = pf_dim(state_of(be), sizes, 0);
+    bool known = at_is_nil(rows.sym) && at_is_nil(slots.sym);
+    if (known && rows.n / BLOCK < slots.n)
+        return pf_call(f, be, segment_sum, x, ids.p, pf_size(f, be, slots, AT_INT64));
+    pa_frame g;
+    pa_open(&g);
+    blocks b = known ? known_blocks(&g, rows.n, slots.n) : traced_blocks(&g, be, rows, slots);
+    PyObject *y = g.failed ? NULL : Py_XNewRef(sum_in_blocks(f, be, x, ids, &b));
+    pa_close(&g);
+    return y == NULL ? pa_keep(f, NULL) : pa_keep(f, y);
+}
+
+at_status pf_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                      at_dim slots, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    PyObject *rows = pf_tensor(&f, be, x.p), *y;
+    if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
+    if (ati_is_half(t) || t == AT_FLOAT32)
+        y = sum_of_floats(&f, be, rows, slot_ids, slots);
+    else
+        y = pf_call(&f, be, segment_sum, rows, slot_ids.p, pf_size(&f, be, slots, AT_INT64));
+    return pa_finish(&f, cx, be, ati_is_half(t) ? pf_cast(&f, be, y, t) : y, out);
+}
+
+/* --- extremes ----------------------------------------------------------------------------------------------- */
+
+/* Floats of a width as integers in the same order: their bits k, and k ^ most where they are negative. */
+typedef struct key {
+    at_dtype bits;
+    int64_t most; /* of the integers */
+    int64_t inf, nan;
+} key;
+
+static const key key32 = {AT_INT32, INT32_MAX, 0x7f800000, 0x7fc00000};
+static const key key64 = {AT_INT64, INT64_MAX, 0x7ff0000000000000, 0x7ff8000000000000};
+
+/* Turns the negative ones around; it is its own inverse. */
+static PyObject *turned(pa_frame *f, const at_backend *be, PyObject *bits, const key *k)
+{
+    PyObject *most = pf_integer(f, be, k->most, k->bits);
+    PyObject *negative = pf_call(f, be, less, bits, pf_integer(f, be, 0, k->bits));
+    return pf_call(f, be, where, negative, pf_call(f, be, bitwise_xor, bits, most), bits);
+}
+
+/* The result of make(), which has places of its own. */
+typedef PyObject *making(pa_frame *f, const at_backend *be, PyObject *x, const key *k, bool max);
+
+static PyObject *apart(pa_frame *f, making *make, const at_backend *be, PyObject *x, const key *k,
+                       bool max)
+{
+    if (f->failed || x == NULL) return pa_keep(f, NULL);
+    pa_frame g;
+    pa_open(&g);
+    PyObject *y = Py_XNewRef(make(&g, be, x, k, max));
+    pa_close(&g);
+    return pa_keep(f, y);
+}
+
+/* NaN of either sign beats all: greatest for a maximum, least for a minimum. */
+static PyObject *to_keys(pa_frame *f, const at_backend *be, PyObject *x, const key *k, bool max)
+{
+    PyObject *bits = pf_bits(f, be, x, k->bits);
+    PyObject *size = pf_call(f, be, bitwise_and, bits, pf_integer(f, be, k->most, k->bits));
+    PyObject *is_nan = pf_call(f, be, less, pf_integer(f, be, k->inf, k->bits), size);
+    PyObject *winner = pf_integer(f, be, max ? k->nan : ~k->nan, k->bits);
+    return pf_call(f, be, where, is_nan, winner, turned(f, be, bits, k));
+}
+
+/* An untouched slot holds the integers' own least (or most), the key of a NaN that to_keys() never gives. */
+static PyObject *from_keys(pa_frame *f, const at_backend *be, PyObject *y, const key *k, bool max)
+{
+    PyObject *start = pf_integer(f, be, max ? ~k->most : k->most, k->bits);
+    PyObject *untouched = pf_call(f, be, equal, y, start);
+    PyObject *empty = pf_integer(f, be, max ? ~k->inf : k->inf, k->bits);
+    PyObject *some = pf_call(f, be, where, untouched, empty, y);
+    at_dtype t = k->bits == AT_INT32 ? AT_FLOAT32 : AT_FLOAT64;
+    return pf_bits(f, be, turned(f, be, some, k), t);
+}
+
+static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                         at_dim slots, bool max, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    const key *k = t == AT_FLOAT64 ? &key64 : ati_is_float(t) ? &key32 : NULL;
+    PyObject *rows = pf_tensor(&f, be, x.p), *size = pf_size(&f, be, slots, AT_INT64);
+    if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
+    if (k != NULL) rows = apart(&f, to_keys, be, rows, k, max);
+    PyObject *y = max ? pf_call(&f, be, segment_max, rows, slot_ids.p, size)
+                      : pf_call(&f, be, segment_min, rows, slot_ids.p, size);
+    if (k != NULL) y = apart(&f, from_keys, be, y, k, max);
+    return pa_finish(&f, cx, be, ati_is_half(t) ? pf_cast(&f, be, y, t) : y, out);
+}
+
+at_status pf_slot_min(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                      at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, false, out);
+}
+
+at_status pf_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                      at_dim slots, at_array *out)
+{
+    return extreme(cx, be, x, slot_ids, slots, true, out);
+}
