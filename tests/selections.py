@@ -1,8 +1,9 @@
 """Which tests belong together: those of one framework, run in processes that import no other, and the rest.
 
-`make test` runs one pytest per selection. A test belongs to exactly one (tests/tools/test_selections.py):
-its framework is that of the parameter `fw`, `peer` or `name`, of a fixture called like a framework, or of a folder
-`<framework>_modes`, or what a file about one says as SELECTION; a test without one, NumPy's, or one of several frameworks belongs to the rest.
+`make test` runs one pytest per selection. A test belongs to exactly one (tests/tools/test_selections.py): its
+framework is that of the parameter `fw`, `peer` or `name`, of a fixture called like a framework, of a folder
+`<framework>_modes`, or what a file about one says as SELECTION; a test without one, NumPy's, or one of several
+frameworks belongs to the rest.
 """
 
 import pathlib
