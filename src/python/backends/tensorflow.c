@@ -516,13 +516,12 @@ static at_status tensorflow_concatenate(at_context *cx, const at_backend *be, at
     PyObject *list = pa_keep(&f, PyList_New(0)), *y = NULL;
     for (int i = 0; list != NULL && i < arrays.count; i++)
         if (!append(cx, be, list, arrays.array[i].p, axis)) list = pa_keep(&f, NULL);
-    int at = axis == AT_NO_AXIS ? 0 : axis;
-    if (list != NULL && arrays.count == 1) { /* TensorFlow wants two */
-        y = PyList_GET_ITEM(list, 0);
-        front_axis(&f, at, pf_rank(&f, be, y));
-    } else {
-        y = pf_call(&f, be, concat, list, pa_int(&f, at));
-    }
+    PyObject *first = list == NULL ? NULL : PyList_GET_ITEM(list, 0);
+    int front = front_axis(&f, axis == AT_NO_AXIS ? 0 : axis, pf_rank(&f, be, first));
+    if (arrays.count == 1) /* TensorFlow wants two */
+        y = first;
+    else
+        y = pf_call(&f, be, concat, list, pa_int(&f, front));
     return pa_finish(&f, cx, be, y, out);
 }
 
