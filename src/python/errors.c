@@ -17,6 +17,19 @@ static PyObject *type_of(at_status status)
     }
 }
 
+/* A dtype's text; TensorFlow's "<dtype: 'float32'>" is told by its name. */
+static PyObject *dtype_text(PyObject *dtype)
+{
+    PyObject *text = PyObject_Str(dtype);
+    if (text == NULL || !PyUnicode_Check(text) || PyUnicode_GET_LENGTH(text) == 0 ||
+        PyUnicode_READ_CHAR(text, 0) != '<')
+        return text;
+    PyObject *name = PyObject_GetAttrString(dtype, "name");
+    if (name == NULL) PyErr_Clear();
+    if (name != NULL) Py_SETREF(text, name);
+    return text;
+}
+
 /* "float32(3, 4)" for arrays, a short repr for the rest; new reference, or NULL without an exception. */
 static PyObject *describe(PyObject *obj)
 {
@@ -24,8 +37,10 @@ static PyObject *describe(PyObject *obj)
     PyObject *shape = dtype == NULL ? NULL : PyObject_GetAttrString(obj, "shape");
     PyObject *sizes = shape == NULL ? NULL : PySequence_Tuple(shape);
     PyObject *text = NULL;
-    if (sizes != NULL) text = PyUnicode_FromFormat("%S%R", dtype, sizes);
+    PyObject *type = sizes == NULL ? NULL : dtype_text(dtype);
+    if (type != NULL) text = PyUnicode_FromFormat("%S%R", type, sizes);
     PyErr_Clear();
+    Py_XDECREF(type);
     if (text == NULL) text = PyUnicode_FromFormat("%.60R", obj);
     PyErr_Clear();
     Py_XDECREF(dtype);

@@ -83,7 +83,9 @@ def test_numpy_memory_of_every_kind_joins_a_framework(peer, kind):
 
 def test_a_strided_tensor_gives_the_same_values(peer):
     x = peer.array(cases.data("float32", 4, 18), "float32")
-    turned = at.take(x, np.arange(18), axis=1).T[::2, ...] if hasattr(x, "T") else x
+    if not hasattr(x, "T"):
+        pytest.skip("no strides here")
+    turned = at.take(x, np.arange(18), axis=1).T[::2, ...]
     plain = peer.array(peer.numpy(turned).copy(), "float32")
     ids = peer.array(np.repeat(cases.IDS, 2), "int64")[::2]
     for op in cases.SEGMENT_OPS[:-1]:

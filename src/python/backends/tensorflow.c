@@ -51,6 +51,8 @@ static at_status tensorflow_peek(at_context *cx, at_array a, int64_t *sum, int64
     PyErr_Clear();
     if (!host) return AT_OK;
     PyObject *array = PyObject_CallMethod(a.p, "numpy", NULL);
+    if (array != NULL && pa_is_numpy_scalar(array))
+        Py_SETREF(array, pa_numpy_scalar_to_array(array));
     if (array == NULL) return pa_foreign(cx);
     at_status status = AT_OK;
     if (PyObject_TypeCheck(array, pa_ndarray_type()))
@@ -266,13 +268,24 @@ static at_status tensorflow_clip(at_context *cx, const at_backend *be, at_array 
 
 /* --- reductions ------------------------------------------------------------------------------------------------------ */
 
-/* The axes as a vector; all of them are spelled out. */
+/* An axis counted from the front; -1 fails the frame. */
+static int front_axis(pa_frame *f, int axis, int ndim)
+{
+    if (f->failed) return -1;
+    if (axis >= -ndim && axis < ndim) return axis < 0 ? axis + ndim : axis;
+    PyErr_Format(PyExc_ValueError, "axis %d is out of range for a tensor of rank %d", axis, ndim);
+    pa_keep(f, NULL);
+    return -1;
+}
+
+/* The axes as a vector, counted from the front; all of them are spelled out. */
 static PyObject *axes_vector(pa_frame *f, const at_backend *be, PyObject *x, const at_axes *axes)
 {
-    int count = axes->count < 0 ? pf_rank(f, be, x) : axes->count;
+    int ndim = pf_rank(f, be, x), count = axes->count < 0 ? ndim : axes->count;
     PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
     for (int k = 0; tuple != NULL && k < count; k++) {
-        PyObject *axis = PyLong_FromLong(axes->count < 0 ? k : axes->axis[k]);
+        int front = axes->count < 0 ? k : front_axis(f, axes->axis[k], ndim);
+        PyObject *axis = front < 0 ? NULL : PyLong_FromLong(front);
         if (axis == NULL) return pa_keep(f, NULL);
         PyTuple_SET_ITEM(tuple, k, axis);
     }
@@ -359,7 +372,8 @@ static at_status tensorflow_cumsum(at_context *cx, const at_backend *be, at_arra
     PyObject *a = pf_tensor(&f, be, x.p);
     if (ati_is_half(t)) a = pf_cast(&f, be, a, AT_FLOAT32);
     if (t == AT_UINT64) a = pf_bits(&f, be, a, AT_INT64);
-    PyObject *y = pf_call(&f, be, cumsum, a, pa_int(&f, axis));
+    int front = front_axis(&f, axis, pf_rank(&f, be, a));
+    PyObject *y = pf_call(&f, be, cumsum, a, pa_int(&f, front));
     if (ati_is_half(t)) y = pf_cast(&f, be, y, t);
     if (t == AT_UINT64) y = pf_bits(&f, be, y, t);
     return pa_finish(&f, cx, be, y, out);
@@ -372,16 +386,6 @@ static PyObject *flat(pa_frame *f, const at_backend *be, PyObject *x)
     const at_shape all = {.ndim = 1, .dim = {AT_DIM(-1)}};
     PyObject *a = pf_tensor(f, be, x);
     return pf_call(f, be, reshape, a, pf_vector(f, be, pa_shape(f, &all)));
-}
-
-/* An axis counted from the front; -1 fails the frame. */
-static int front_axis(pa_frame *f, int axis, int ndim)
-{
-    if (f->failed) return -1;
-    if (axis >= -ndim && axis < ndim) return axis < 0 ? axis + ndim : axis;
-    PyErr_Format(PyExc_ValueError, "axis %d is out of range for a tensor of rank %d", axis, ndim);
-    pa_keep(f, NULL);
-    return -1;
 }
 
 /* What a gather works on. */
@@ -452,17 +456,18 @@ static PyObject *masked(pa_frame *f, const at_backend *be, PyObject *y, PyObject
     return pa_keep(f, z);
 }
 
-/* An index out of range is TensorFlow's InvalidArgumentError; an IndexError becomes its cause. */
+/* An index out of range is TensorFlow's InvalidArgumentError. It stays one, and becomes an IndexError, too. */
 static void say_index_error(const at_backend *be)
 {
     if (!PyErr_ExceptionMatches(FN(be, InvalidArgument))) return;
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
     PyErr_NormalizeException(&type, &error, &trace);
-    if (trace != NULL) PyException_SetTraceback(error, trace);
-    PyObject *cause =
-        PyObject_CallFunction(PyExc_IndexError, "s", "take: an index is out of range");
-    if (cause != NULL) PyException_SetCause(error, cause);
+    PyObject *both = state_of(be)->index_error;
+    if (PyObject_SetAttrString(error, "__class__", both) < 0)
+        PyErr_Clear(); /* it is the one, then */
+    else
+        Py_SETREF(type, Py_NewRef(both));
     PyErr_Restore(type, error, trace);
 }
 
@@ -511,13 +516,12 @@ static at_status tensorflow_concatenate(at_context *cx, const at_backend *be, at
     PyObject *list = pa_keep(&f, PyList_New(0)), *y = NULL;
     for (int i = 0; list != NULL && i < arrays.count; i++)
         if (!append(cx, be, list, arrays.array[i].p, axis)) list = pa_keep(&f, NULL);
-    int at = axis == AT_NO_AXIS ? 0 : axis;
-    if (list != NULL && arrays.count == 1) { /* TensorFlow wants two */
-        y = PyList_GET_ITEM(list, 0);
-        front_axis(&f, at, pf_rank(&f, be, y));
-    } else {
-        y = pf_call(&f, be, concat, list, pa_int(&f, at));
-    }
+    PyObject *first = list == NULL ? NULL : PyList_GET_ITEM(list, 0);
+    int front = front_axis(&f, axis == AT_NO_AXIS ? 0 : axis, pf_rank(&f, be, first));
+    if (arrays.count == 1) /* TensorFlow wants two */
+        y = first;
+    else
+        y = pf_call(&f, be, concat, list, pa_int(&f, front));
     return pa_finish(&f, cx, be, y, out);
 }
 

@@ -377,6 +377,15 @@ static void resolve_tape(tensorflow_state *st)
     PyErr_Clear();
 }
 
+/* class InvalidArgumentError(tf.errors.InvalidArgumentError, IndexError) */
+static int make_index_error(tensorflow_state *st)
+{
+    st->index_error = PyObject_CallFunction((PyObject *)&PyType_Type, "s(OO){ss}",
+                                            "InvalidArgumentError", st->fn[FN_InvalidArgument],
+                                            PyExc_IndexError, "__module__", "anytensor");
+    return st->index_error == NULL ? -1 : 0;
+}
+
 void pf_state_free(tensorflow_state *st)
 {
     for (int i = 0; i < FN_COUNT; i++) {
@@ -386,6 +395,7 @@ void pf_state_free(tensorflow_state *st)
     for (int i = 0; i < GET_COUNT; i++) Py_CLEAR(st->attribute[i]);
     for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
     Py_CLEAR(st->watched);
+    Py_CLEAR(st->index_error);
     PyMem_Free(st);
 }
 
@@ -402,6 +412,7 @@ int pf_visit(at_backend *be, visitproc visit, void *arg)
     for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
     for (int i = 0; st != NULL && i < AT_OTHER; i++) Py_VISIT(st->dtype[i]);
     if (st != NULL) Py_VISIT(st->watched);
+    if (st != NULL) Py_VISIT(st->index_error);
     return 0;
 }
 
@@ -415,7 +426,7 @@ tensorflow_state *pf_state_new(PyObject *tensorflow, pa_state *home)
     st->home = home;
     resolve_tape(st);
     if (resolve_dtypes(st, tensorflow) == 0 && resolve_functions(st, tensorflow) == 0 &&
-        make_names(st) == 0)
+        make_names(st) == 0 && make_index_error(st) == 0)
         return st;
     pf_state_free(st);
     pa_complain(tensorflow);

@@ -94,7 +94,8 @@ typedef struct tensorflow_state {
     PyObject *dtype[AT_OTHER]; /* by at_dtype */
     PyObject
         *watched; /* what a tape may record, or NULL where this TensorFlow has no such question */
-    int devices;  /* how many there are; 0 until asked */
+    PyObject *index_error; /* a class: InvalidArgumentError and IndexError */
+    int devices;           /* how many there are; 0 until asked */
     pa_state *home;
 } tensorflow_state;
 
