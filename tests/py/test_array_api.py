@@ -75,6 +75,11 @@ def library(name="wrapping", without=(), array_type=None, **more):
     return home, lambda data, dtype="float32": kind(np.array(data, dtype), home)
 
 
+@pytest.fixture
+def strict():
+    return framework("array_api_strict").xp
+
+
 def values(x):
     return x._array.tolist()
 
@@ -246,12 +251,17 @@ def test_a_module_that_goes_releases_the_namespaces_it_has_seen():
     """)
 
 
+def test_counts_that_crash_a_library_never_reach_it(strict):
+    x = strict.ones(8)
+    for counts in ([2**61], [2**61] * 8, 2**61, [2**63 - 1] * 8):
+        with pytest.raises(ValueError, match="repeat: argument 'repeats'.*too many"):
+            at.repeat(x, strict.asarray(np.array(counts)))
+    for counts in ([1, 2, 3, -1, 0, 0, 0, 0], -1):
+        with pytest.raises(ValueError, match="repeat: argument 'repeats'.*>= 0, found -1"):
+            at.repeat(x, strict.asarray(np.array(counts)))
+
+
 # --- devices ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def strict():
-    return framework("array_api_strict").xp
 
 
 def on(strict, device, data, dtype):
