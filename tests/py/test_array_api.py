@@ -225,6 +225,16 @@ def test_a_dtype_of_a_namespace_that_no_array_has_woken_is_known():
     """)
 
 
+def test_dtypes_of_one_namespace_are_not_compared_with_those_of_numpy():
+    assert at.shape(library("numpys dtypes")[1]([1.0])) == (1,)
+    fw = framework("array_api_strict")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fw.dtype(at.zeros(2, like=fw.array([1.0], "float64"), dtype=fw.xp.int8)) == "int8"
+        with pytest.raises(TypeError, match="'dtype'"):
+            at.zeros(2, like=fw.array([1.0], "float64"), dtype=fw.xp.complex64)
+
+
 def test_a_module_that_goes_releases_the_namespaces_it_has_seen():
     python("""
         import gc, importlib.util, weakref

@@ -272,23 +272,21 @@ static at_status to_size(at_context *cx, at_array a, at_dim *out)
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
 }
 
-/* Only a 0-d array is read: it may be a size as well. */
+/* Only a 0-d array is read, as it is where it is a size; what cannot be read now is not known. */
 static at_status peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
 {
+    (void)cx;
     pa_frame f;
     pa_open(&f);
     at_shape shape;
     bool single = px_sizes(&f, a.be, a.p, &shape) && shape.ndim == 0;
     PyObject *number = single ? pa_keep(&f, PyNumber_Index(a.p)) : NULL;
-    double d = number == NULL ? 0 : PyLong_AsDouble(number);
-    *known = number != NULL && !PyErr_Occurred();
-    *sum = *least = d >= 0x1p63   ? INT64_MAX
-                    : d < -0x1p63 ? INT64_MIN
-                    : *known      ? PyLong_AsLongLong(number)
-                                  : 0;
+    int overflow = 0;
+    long long value = number == NULL ? 0 : PyLong_AsLongLongAndOverflow(number, &overflow);
+    *sum = *least = overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN : value;
+    *known = number != NULL;
     pa_close(&f);
-    PyErr_Clear(); /* what cannot be read now is not known */
-    (void)cx;
+    PyErr_Clear();
     return AT_OK;
 }
 
