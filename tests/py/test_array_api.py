@@ -76,6 +76,11 @@ def library(name="wrapping", without=(), array_type=None, **more):
     return home, lambda data, dtype="float32": kind(np.array(data, dtype), home)
 
 
+@pytest.fixture
+def strict():
+    return framework("array_api_strict").xp
+
+
 def values(x):
     return x._array.tolist()
 
@@ -221,6 +226,16 @@ def test_a_dtype_of_a_namespace_that_no_array_has_woken_is_known():
     """)
 
 
+def test_dtypes_of_one_namespace_are_not_compared_with_those_of_numpy():
+    assert at.shape(library("numpys dtypes")[1]([1.0])) == (1,)
+    fw = framework("array_api_strict")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fw.dtype(at.zeros(2, like=fw.array([1.0], "float64"), dtype=fw.xp.int8)) == "int8"
+        with pytest.raises(TypeError, match="'dtype'"):
+            at.zeros(2, like=fw.array([1.0], "float64"), dtype=fw.xp.complex64)
+
+
 def test_a_module_that_goes_releases_the_namespaces_it_has_seen():
     python("""
         import gc, importlib.util, weakref
@@ -247,12 +262,17 @@ def test_a_module_that_goes_releases_the_namespaces_it_has_seen():
     """)
 
 
+def test_counts_that_crash_a_library_never_reach_it(strict):
+    x = strict.ones(8)
+    for counts in ([2**61], [2**61] * 8, 2**61, [2**63 - 1] * 8):
+        with pytest.raises(ValueError, match="repeat: argument 'repeats'.*too many"):
+            at.repeat(x, strict.asarray(np.array(counts)))
+    for counts in ([1, 2, 3, -1, 0, 0, 0, 0], -1):
+        with pytest.raises(ValueError, match="repeat: argument 'repeats'.*>= 0, found -1"):
+            at.repeat(x, strict.asarray(np.array(counts)))
+
+
 # --- devices ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def strict():
-    return framework("array_api_strict").xp
 
 
 def on(strict, device, data, dtype):

@@ -284,6 +284,8 @@ const at_backend *pa_space_backend_of(pa_state *st, PyObject *obj)
 static at_dtype dtype_of_spaces(pa_state *st, PyObject *obj)
 {
     for (pa_space *space = st->spaces; space != NULL; space = space->next) {
+        PyObject *one = space->dtype[AT_INT32];
+        if (one == NULL || pa_numpy_dtype(one) != AT_NODTYPE) continue; /* NumPy's own are known */
         at_dtype t = px_find_dtype(space, obj);
         if (t != AT_OTHER) return t;
     }
