@@ -147,12 +147,8 @@ def test_nan_and_infinities_are_kept_in_extremes(how):
         rows, index = tf.cast(x, dtype), tf.constant(ids)
         high = tf.function(lambda x, i: at.segment_max(x, i, 6), **HOW[how])(rows, index)
         low = tf.function(lambda x, i: at.segment_min(x, i, 6), **HOW[how])(rows, index)
-        assert np.array_equal(
-            np.float64(high), [np.nan, -np.inf, np.inf, 2, -np.inf, 0], equal_nan=True
-        )
-        assert np.array_equal(
-            np.float64(low), [np.nan, -np.inf, -np.inf, -np.inf, np.inf, 0], equal_nan=True
-        )
+        assert np.array_equal(np.float64(high), [np.nan, -np.inf, np.inf, 2, -np.inf, 0], equal_nan=True)
+        assert np.array_equal(np.float64(low), [np.nan, -np.inf, -np.inf, -np.inf, np.inf, 0], equal_nan=True)
 
 
 @how
