@@ -262,6 +262,30 @@ def test_a_module_that_goes_releases_the_namespaces_it_has_seen():
     """)
 
 
+@pytest.mark.parametrize("index_dtype", ["int8", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
+def test_an_index_out_of_range_gives_nan_or_0_and_never_another_element(dtype, index_dtype):
+    fw, ones = framework("array_api_strict"), np.ones((3, 2), dtype)
+    beyond = {"uint64": 2**63 + 1, "int8": -4}.get(index_dtype, 3)
+    nothing = np.full(2, np.nan if dtype == "float32" else 0)
+    for axis in (0, -2):
+        for index, want in (
+            ([0, beyond, 2], [ones[0], nothing, ones[2]]),
+            ([[beyond]], [[nothing]]),
+            (beyond, nothing),
+        ):
+            got = at.take(fw.array(ones, dtype), fw.array(index, index_dtype), axis)
+            assert np.array_equal(fw.numpy(got), np.asarray(want), equal_nan=True)
+
+
+def test_take_from_an_axis_of_nothing_gives_nothing():
+    fw = framework("array_api_strict")
+    x = fw.array(np.zeros((0, 2)), "float32")
+    got = fw.numpy(at.take(x, fw.array([[0, -1]], "int64")))
+    assert got.shape == (1, 2, 2) and np.isnan(got).all()
+    assert fw.numpy(at.take(x, fw.array([], "int64"))).shape == (0, 2)
+
+
 def test_counts_that_crash_a_library_never_reach_it(strict):
     x = strict.ones(8)
     for counts in ([2**61], [2**61] * 8, 2**61, [2**63 - 1] * 8):

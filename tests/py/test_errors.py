@@ -43,6 +43,7 @@ GOOD = {
     "repeat": {"x": V, "repeats": I},
     "reshape": {"x": X, "shape": (2, 3)},
     "concatenate": {"arrays": [X, X]},
+    "align_arrays": {"arrays": [X, N([1.0], "float32"), None, 2.0]},
     "astype": {"x": X, "dtype": "float64"},
     "full": {"shape": (2,), "fill_value": 1.0, "like": X},
     **{op: {"shape": (2,), "like": X} for op in ("zeros", "ones")},
@@ -80,6 +81,7 @@ def call(fw, op, arguments):
     """A call by position as far as the signature has positions, else by keyword."""
     built = cases.build(fw, arguments, framework("numpy"))
     first = [built.pop(name) for name in ("x", "start") if name in built and op in ("shape", "arange")]
+    first = built.pop("arrays") if op == "align_arrays" else first
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return getattr(at, op)(*first, **built)
@@ -96,7 +98,7 @@ def bad(fw, op, error, *fragments, **changes):
 
 
 def test_every_function_has_a_good_call_here():
-    assert set(GOOD) == {*_core.ops} - {"align_arrays"}  # it takes any number of arrays: test_options.py
+    assert set(GOOD) == set(_core.ops)
 
 
 @pytest.mark.parametrize("op", sorted(GOOD))
@@ -561,7 +563,7 @@ def test_the_extreme_of_nothing_is_an_error(fw, op):
 # --- calls ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", sorted(set(GOOD) - {"shape"}))
+@pytest.mark.parametrize("op", sorted(set(GOOD) - {"shape", "align_arrays"}))
 def test_arguments_that_do_not_fit_the_signature_are_a_type_error(fw, op):
     function, good = getattr(at, op), cases.build(fw, GOOD[op])
     with pytest.raises(TypeError, match=rf"{op}\(\) got an unexpected keyword argument 'nonsense'"):
@@ -616,8 +618,9 @@ def test_numpy_beside_a_framework_is_no_second_framework(peer, op):
         "arange",
         "partition_ids",
         "segment_count",
+        "align_arrays",
     ):
-        pytest.skip("one array")
+        pytest.skip("one array, or a list")
     good = GOOD[op]
     names = [name for name, value in good.items() if isinstance(value, A)]
     for name in names if len(names) > 1 else ():

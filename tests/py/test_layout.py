@@ -12,34 +12,6 @@ def test_layout(fw, case):
     cases.check(fw, case)
 
 
-@pytest.mark.parametrize("index_dtype", ["int8", "int64", "uint8", "uint64"])
-@pytest.mark.parametrize("dtype", ["bool", "int32", "float32"])
-def test_take_out_of_range_raises_or_gives_nothing_and_never_a_wrong_element(fw, dtype, index_dtype):
-    if index_dtype in fw.lacks:
-        pytest.skip("a dtype that the framework lacks")
-    x = np.array([[1, 1], [1, 1], [1, 1]], dtype)
-    beyond = 2**63 + 1 if index_dtype == "uint64" else -4 if index_dtype == "int8" else 3
-    for axis in (0, -2):
-        for index in ([0, beyond, 2], [[beyond]], beyond):
-            args = fw.array(x, dtype), fw.array(index, index_dtype), axis
-            if fw.take_out_of_range == "raises":
-                with pytest.raises(IndexError):
-                    at.take(*args)
-                continue
-            nothing = np.full(2, np.nan if dtype == "float32" else 0)
-            want = {1: [x[0], nothing, x[2]], 2: [[nothing]], 0: nothing}[np.ndim(index)]
-            assert np.array_equal(fw.numpy(at.take(*args)), np.asarray(want), equal_nan=True)
-
-
-def test_take_from_nothing_gives_nothing_where_it_does_not_raise(fw):
-    if fw.take_out_of_range == "raises":
-        pytest.skip("it raises")
-    x = fw.array(np.zeros((0, 2)), "float32")
-    got = fw.numpy(at.take(x, fw.array([[0, -1]], "int64")))
-    assert got.shape == (1, 2, 2) and np.isnan(got).all()
-    assert fw.numpy(at.take(x, fw.array([], "int64"))).shape == (0, 2)
-
-
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0, 4)])
 def test_shape_is_a_tuple_of_ints(fw, shape):
     got = at.shape(fw.array(np.zeros(shape), "float32"))

@@ -22,6 +22,7 @@ BAD = {
     "a bad size": {"num_segments": -1, "total_length": 1, "total_repeat_length": -1, "shape": (-1, -1)},
     "a bad axis": {"axes": 9, "axis": 9},
     "a bad dtype": {"dtype": "nonsense"},
+    "a bad option": {"copy": 1, "fallback": "nonsense"},
     "the framework's own": {
         "y": "mismatch",
         "condition": "mismatch",
@@ -37,6 +38,7 @@ def arguments(fw, op):
 
 OPTIONS = {
     **dict.fromkeys(("sum", "prod", "mean", "min", "max"), ("axes",)),
+    "align_arrays": ("copy", "fallback"),
     **dict.fromkeys(("cumsum", "take", "concatenate"), ("axis",)),
     **dict.fromkeys(("zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "arange"), ("dtype",)),
 }
@@ -52,6 +54,8 @@ def fails_by(op, kind):
         )
     if kind == "a bad keyword":
         return ["nonsense"] if op != "shape" else []
+    if kind == "the framework's own" and op == "align_arrays":
+        return []  # arrays of any shapes go together there
     return [name for name in BAD[kind] if name in (*GOOD[op], *OPTIONS.get(op, ()))]
 
 
@@ -76,6 +80,8 @@ def spoiled(fw, op, kind):
 
 def once(op, given):
     function = getattr(at, op)
+    if op == "align_arrays":
+        return function(*given["arrays"], **{name: one for name, one in given.items() if name != "arrays"})
     if op in ("shape", "arange"):
         rest = dict(given)
         first = rest.pop("x", None) if op == "shape" else rest.pop("start", None)

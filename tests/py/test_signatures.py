@@ -30,6 +30,7 @@ SIGNATURES = {
     "repeat": "(x, repeats, *, total_repeat_length=None, axis=None)",
     "reshape": "(x, shape)",
     "concatenate": "(arrays, axis=0)",
+    "align_arrays": "(*arrays, copy=None, fallback=None)",
     "astype": "(x, dtype)",
     "full": "(shape, fill_value, *, dtype=None, like=None)",
     "zeros": "(shape, *, dtype=None, like=None)",
@@ -85,7 +86,7 @@ def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
 
 
 def test_all_names_of_the_package_are_there_and_no_others():
-    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded"}
+    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded", "promote_options"}
     assert all(hasattr(at, name) for name in at.__all__)
     assert at.__version__ == _core.__version__
 

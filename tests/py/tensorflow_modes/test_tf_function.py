@@ -1,4 +1,4 @@
-"""Every function in graphs: with and without autograph, with known and unknown sizes, compiled by XLA; against eager."""
+"""Every function in graphs, against eager: with and without autograph, sizes known and unknown, compiled by XLA."""
 
 import numpy as np
 import pytest
