@@ -194,3 +194,10 @@ def partition_max(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
 
 def partition_softmax(logits: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
     """Softmax over each run of rows; runs are given by their lengths."""
+
+def align_arrays(
+    *arrays: _ArrayT | _Scalar | None,
+    copy: bool | None = None,
+    fallback: str | None = None,
+) -> tuple[_ArrayT | None, ...]:
+    """The arrays on one framework, as a tuple."""

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import warnings
 
-CASES = pathlib.Path(__file__).resolve().parents[3] / "shared" / "cases"
+SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared"  # or where ANYTENSOR_SHARED says
+CASES = pathlib.Path(os.environ.get("ANYTENSOR_SHARED", SHARED)) / "cases"
 WANTED = (
     1,
     3,

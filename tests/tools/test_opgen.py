@@ -22,6 +22,7 @@ loader.exec_module(opgen)
 TABLE = (ROOT / opgen.TABLE).read_text()
 HEADER = (ROOT / opgen.HEADER).read_text()
 OPS = {op.name: op for op in opgen.python_ops(TABLE, HEADER)}
+BUILTINS = {one.name: one for one in opgen.read_builtins((ROOT / opgen.METHODS).read_text())}
 
 SMALL_TABLE = """
 /* --- signatures: P(argument, role, default, how) --- */
@@ -125,7 +126,7 @@ def test_stubs_parse_and_have_the_same_arguments():
 @pytest.mark.skipif(not importlib.util.find_spec("ruff"), reason="ruff is not installed")
 def test_stubs_are_as_ruff_formats_them(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / "_core.pyi").write_text(opgen.stubs(OPS.values()))
+    (tmp_path / "_core.pyi").write_text(opgen.stubs(OPS.values(), BUILTINS.values()))
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--no-cache", "_core.pyi"],
@@ -138,10 +139,46 @@ def test_stubs_are_as_ruff_formats_them(tmp_path):
 
 def test_the_extension_has_these_signatures_and_docstrings():
     core = pytest.importorskip("anytensor._core")
+    assert {*OPS, *BUILTINS} == set(core.ops)
+    for name, one in BUILTINS.items():
+        function = getattr(core, name)
+        assert str(inspect.signature(function)) == f"({one.signature})"
+        assert function.__doc__ == one.doc
     for name, op in OPS.items():
         function = getattr(core, name)
         assert str(inspect.signature(function)) == f"({opgen.signature(op.params)})"
         assert function.__doc__ == opgen.docstring(op.doc)
+
+
+# ---- functions that are no rows
+METHODS = r"""
+#define PA_DOC_align_arrays                                        \
+    "align_arrays($module, /, *arrays, copy=None, fallback=None)\n--\n\n" \
+    "A first sentence,\n"                                         \
+    "on two lines. And \"more\".\n\nErrors    many,\n          many."
+"""
+
+
+def test_functions_that_are_no_rows_are_read_from_the_extension():
+    (one,) = opgen.read_builtins(METHODS)
+    assert one.signature == "*arrays, copy=None, fallback=None"
+    assert one.doc.startswith('A first sentence,\non two lines. And "more".')
+    stub = "\n".join(opgen.builtin_stub(one))
+    assert "copy: bool | None = None," in stub and '"""A first sentence, on two lines."""' in stub
+    assert "- **Errors**: many, many." in opgen.builtin_reference(one)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("copy=None", "copies=None", "has no types for align_arrays"),
+        ("align_arrays($", "align($", "does not begin with"),
+        ("--", "==", "does not begin with"),
+    ],
+)
+def test_a_faulty_docstring_of_the_extension_is_refused(old, new, message):
+    with pytest.raises(opgen.Fault, match=message):
+        opgen.stubs([], opgen.read_builtins(METHODS.replace(old, new)))
 
 
 # ---- a small table

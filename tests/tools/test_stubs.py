@@ -1,0 +1,26 @@
+"""mypy's stubtest: python/anytensor/_core.pyi says what the extension has. Accuses tools/opgen."""
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import anytensor as at
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("mypy"), reason="mypy is not installed")
+def test_the_stubs_are_those_of_the_extension(tmp_path):
+    package = str(pathlib.Path(at.__file__).resolve().parent.parent)
+    env = {
+        **os.environ,
+        "PYTHONPATH": package,
+        "MYPYPATH": package,
+        "MYPY_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    command = [sys.executable, "-m", "mypy.stubtest", "anytensor._core"]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
