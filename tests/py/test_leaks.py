@@ -131,8 +131,8 @@ def left_behind(op, given, count, fails):
 def assert_nothing_left(op, given, count, fails):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        left_behind(op, given, 20, fails)  # caches fill
-        for _ in range(4):  # something else may have grown meanwhile: a leak grows each time
+        left_behind(op, given, max(20, count // 2), fails)  # caches fill, the frameworks' own among them
+        for _ in range(6):  # something else may have grown meanwhile: a leak grows each time
             left = left_behind(op, given, count, fails)
             if left <= count // 5:
                 return
