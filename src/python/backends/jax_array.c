@@ -141,7 +141,7 @@ at_status pj_to_size(at_context *cx, at_array a, at_dim *out)
 /* Whether a sharding can hold a shape. */
 static bool holds_shape(PyObject *sharding, PyObject *shape)
 {
-    PyObject *part = PyObject_CallMethod(sharding, "shard_shape", "O", shape);
+    PyObject *part = PyObject_CallMethod(sharding, "shard_shape", "(O)", shape);
     if (part == NULL) PyErr_Clear();
     Py_XDECREF(part);
     return part != NULL;
