@@ -1,7 +1,6 @@
 """Sizes in all their forms, and how often JAX compiles: once per op, size and dtype, not per value."""
 
 import contextlib
-import importlib.util
 import logging
 
 import jax
@@ -71,8 +70,8 @@ def test_a_size_is_read_once(size):
         (jnp.array([3]), TypeError, "ndim=1"),
         (jnp.array(-3), ValueError, "-3"),
         (-3, ValueError, "-3"),
-        (None, TypeError, "num_segments"),
-        (True, TypeError, "num_segments"),
+        (None, TypeError, "None"),
+        (True, TypeError, "bool"),
     ],
     ids=str,
 )
@@ -111,14 +110,16 @@ def test_a_repeat_of_traced_counts_without_a_total_is_jaxs_own_error():
     assert any("anytensor.repeat(" in note for note in caught.value.__notes__)
 
 
-def test_sizes_of_another_framework_are_refused():
-    found = [name for name in ("torch", "tensorflow") if importlib.util.find_spec(name)]
-    for name in found:
-        module = pytest.importorskip(name)
-        size = module.tensor(3) if name == "torch" else module.constant(3)
-        with pytest.raises(TypeError, match="num_segments") as caught:
-            at.segment_sum(jnp.asarray(X), jnp.asarray(IDS), size)
-        assert name in str(caught.value) or "jax" in str(caught.value)
+@pytest.mark.parametrize("name", ["torch", "tensorflow"])
+def test_sizes_of_another_framework_are_refused(name):
+    module = pytest.importorskip(name)
+    size = module.tensor(3) if name == "torch" else module.constant(3)
+    try:
+        at.exp(size)
+    except TypeError:
+        pytest.skip(f"{name} is not served")
+    with pytest.raises(TypeError, match=f"num_segments.*{name}.*jax"):
+        at.segment_sum(jnp.asarray(X), jnp.asarray(IDS), size)
 
 
 def test_an_exported_size_beside_numpy_arrays_is_refused():
