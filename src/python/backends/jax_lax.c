@@ -367,54 +367,64 @@ static PyObject *sum_into(pa_frame *f, const at_backend *be, PyObject *rows, PyO
 }
 
 /* Row r goes to slot id + slots * (r mod blocks): every block sees each blocks-th row. */
-static PyObject *ids_by_block(pa_frame *f, const at_backend *be, PyObject *ids, int64_t rows,
+static PyObject *ids_by_block(pa_frame *up, const at_backend *be, PyObject *ids, int64_t rows,
                               int64_t slots, int64_t blocks)
 {
+    pa_frame frame, *f = &frame; /* its own: the sum of a slot needs nearly all places of one */
+    pa_open(f);
     PyObject *shape = shape_of(f, be, ids);
     PyObject *length = pa_int(f, rows / blocks + 1), *width = pa_int(f, blocks);
     PyObject *grid =
         length == NULL || width == NULL ? NULL : pa_keep(f, PyTuple_Pack(2, length, width));
+    PyObject *line = width == NULL ? NULL : pa_keep(f, PyTuple_Pack(1, width));
     PyObject *block = pa_call(f, FN(be, iota), dtype_object(f, be, AT_INT32), width);
-    PyObject *offset =
-        pa_call(f, FN(be, mul), block,
-                stretch(f, be, integer(f, be, slots, AT_INT32), shape_of(f, be, block)));
+    PyObject *step = stretch(f, be, integer(f, be, slots, AT_INT32), line);
+    PyObject *offset = pa_call(f, FN(be, mul), block, step);
     PyObject *all =
         pa_call(f, FN(be, broadcast_in_dim), offset, grid, CONSTANT(state_of(be), first));
     PyObject *flat = pa_call(f, FN(be, reshape), all, CONSTANT(state_of(be), flat_shape));
-    if (shape == NULL) return NULL;
-    PyObject *own = pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
-                            PyTuple_GET_ITEM(shape, 0));
-    return pa_call(f, FN(be, add), ids, own);
+    PyObject *own = shape == NULL
+                        ? NULL
+                        : pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
+                                  PyTuple_GET_ITEM(shape, 0));
+    PyObject *y = pa_call(f, FN(be, add), ids, own);
+    Py_XINCREF(y);
+    pa_close(f);
+    return pa_keep(up, y);
 }
 
-/* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). */
+/* One round of it: the first half of the blocks and the second half are added; an odd one comes along. */
+static PyObject *halved(const at_backend *be, PyObject *sums, int64_t slots, int64_t blocks)
+{
+    pa_frame f;
+    pa_open(&f);
+    int64_t half = blocks / 2;
+    PyObject *zero = CONSTANT(state_of(be), zero), *slice = FN(be, slice_in_dim);
+    PyObject *middle = pa_int(&f, half * slots), *end = pa_int(&f, 2 * half * slots);
+    PyObject *low = pa_call(&f, slice, sums, zero, middle);
+    PyObject *y = pa_call(&f, FN(be, add), low, pa_call(&f, slice, sums, middle, end));
+    if (blocks % 2 != 0) {
+        PyObject *rest = pa_call(&f, slice, sums, end, pa_int(&f, blocks * slots));
+        PyObject *both = y == NULL || rest == NULL ? NULL : pa_keep(&f, PyList_New(2));
+        if (both != NULL) {
+            PyList_SET_ITEM(both, 0, Py_NewRef(y));
+            PyList_SET_ITEM(both, 1, Py_NewRef(rest));
+        }
+        y = pa_call(&f, FN(be, concatenate), both);
+    }
+    Py_XINCREF(y);
+    pa_close(&f);
+    return y;
+}
+
+/* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). A frame has no places for all rounds. */
 static PyObject *add_blocks(pa_frame *f, const at_backend *be, PyObject *sums, int64_t slots,
                             int64_t blocks)
 {
-    PyObject *zero = CONSTANT(state_of(be), zero);
-    while (blocks > 1 && !f->failed) {
-        pa_frame g;
-        pa_open(&g);
-        int64_t half = blocks / 2, odd = blocks % 2;
-        PyObject *middle = pa_int(&g, half * slots), *end = pa_int(&g, 2 * half * slots);
-        PyObject *low = pa_call(&g, FN(be, slice_in_dim), sums, zero, middle);
-        PyObject *high = pa_call(&g, FN(be, slice_in_dim), sums, middle, end);
-        PyObject *next = pa_call(&g, FN(be, add), low, high);
-        if (odd) {
-            PyObject *rest =
-                pa_call(&g, FN(be, slice_in_dim), sums, end, pa_int(&g, blocks * slots));
-            PyObject *both = next == NULL || rest == NULL ? NULL : pa_keep(&g, PyList_New(2));
-            if (both != NULL) {
-                PyList_SET_ITEM(both, 0, Py_NewRef(next));
-                PyList_SET_ITEM(both, 1, Py_NewRef(rest));
-            }
-            next = pa_call(&g, FN(be, concatenate), both);
-        }
-        sums = pa_keep(f, Py_XNewRef(next));
-        pa_close(&g);
-        blocks = half + odd;
-    }
-    return sums;
+    Py_XINCREF(sums);
+    for (; blocks > 1 && sums != NULL; blocks = (blocks + 1) / 2)
+        Py_SETREF(sums, halved(be, sums, slots, blocks));
+    return pa_keep(f, sums);
 }
 
 /* Half types are added in float32; long segments of float32 in blocks, since XLA adds one row after the other. */
