@@ -94,11 +94,11 @@ class Fuzz:
         return rng.integers(0 if info.min == 0 else -5, 6, shape)
 
     def array(self, dtype=None, shape=None, where=None):
-        dtype = dtype or self.pick(*self.dtypes)
+        fw = where or (self.fw if self.random.random() < 0.85 else frameworks.framework("numpy"))
+        dtype = dtype or self.pick(*(t for t in self.dtypes if t not in fw.lacks))
         shape = self.shape() if shape is None else shape
         with np.errstate(all="ignore"):
             x = np.asarray(self.values(dtype, shape)).astype(dtype)
-        fw = where or (self.fw if self.random.random() < 0.85 else frameworks.framework("numpy"))
         x = fw.array(x, dtype)
         if fw.name == "numpy" and self.random.random() < 0.2:
             x = self.pick(
