@@ -39,6 +39,7 @@ class Row:
     elsewhere = None  # the name of a second device, to see that results stay on it
     take_out_of_range = "raises"  # or "fills": NaN or 0, where the framework would clamp (SEMANTICS 18)
     reads_counts = True  # whether a total that is not the sum of the counts is seen (SEMANTICS 9)
+    quick = True  # whether a call takes microseconds
     compiles = False  # whether a call compiles at a new shape or dtype, which makes tests slow
     mutable = True  # whether elements can be assigned
     shares_numpy = False  # whether an array made of NumPy's memory shares it
@@ -129,6 +130,7 @@ class JAX(Row):
     errors = (RuntimeError,)
     take_out_of_range = "fills"
     reads_counts = False
+    quick = False
     compiles = True
     mutable = False
     shape_error = (TypeError, ValueError)
@@ -189,6 +191,7 @@ class JAX32(JAX):
 
 class TensorFlow(Row):
     name = "tensorflow"
+    quick = False
     mutable = False
 
     def __init__(self):
@@ -225,6 +228,7 @@ class Strict(Row):
 
     name = "array_api_strict"
     lacks = ("float16", "bfloat16")
+    quick = False
     take_out_of_range = "fills"
     reads_counts = False
     elsewhere = "device1"

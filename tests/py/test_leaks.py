@@ -59,6 +59,12 @@ def fails_by(op, kind):
     return [name for name in BAD[kind] if name in (*GOOD[op], *OPTIONS.get(op, ()))]
 
 
+def fails_on(fw, op, kind):
+    """Whether a kind of failure is one on a framework: an index out of range need not be."""
+    own = kind == "the framework's own" and op == "take"
+    return fails_by(op, kind) and not (own and fw.take_out_of_range == "fills")
+
+
 def spoiled(fw, op, kind):
     """The arguments of a call that fails in a certain way."""
     good = arguments(fw, op)
@@ -72,6 +78,8 @@ def spoiled(fw, op, kind):
     if BAD[kind] == "first":
         return {**good, fails_by(op, kind)[0]: [[1.0]]}
     changes = {name: BAD[kind][name] for name in fails_by(op, kind)}
+    if "total_length" in changes and not fw.reads_counts:
+        changes["total_length"] = -1
     return {
         **good,
         **{name: mismatch[name] if value == "mismatch" else value for name, value in changes.items()},
@@ -87,6 +95,13 @@ def once(op, given):
         first = rest.pop("x", None) if op == "shape" else rest.pop("start", None)
         return function(first, **rest)
     return function(**given)
+
+
+@pytest.fixture(autouse=True)
+def rows_that_differ(request):
+    """Rows of one framework share all code that could leak."""
+    if "jax32" in getattr(getattr(request.node, "callspec", None), "params", {}).values():
+        pytest.skip("as with 64-bit types")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -116,8 +131,8 @@ def left_behind(op, given, count, fails):
 def assert_nothing_left(op, given, count, fails):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        left_behind(op, given, 20, fails)  # caches fill
-        for _ in range(4):  # something else may have grown meanwhile: a leak grows each time
+        left_behind(op, given, max(20, count // 2), fails)  # caches fill, the frameworks' own among them
+        for _ in range(6):  # something else may have grown meanwhile: a leak grows each time
             left = left_behind(op, given, count, fails)
             if left <= count // 5:
                 return
@@ -126,14 +141,16 @@ def assert_nothing_left(op, given, count, fails):
 
 @pytest.mark.parametrize("op", sorted(GOOD))
 def test_good_calls_leave_nothing_behind(fw, op):
-    assert_nothing_left(op, arguments(fw, op), CALLS, False)
+    assert_nothing_left(op, arguments(fw, op), CALLS if fw.quick else CALLS // 10, False)
 
 
 @pytest.mark.parametrize(
     ("op", "kind"), [(op, kind) for op in sorted(GOOD) for kind in BAD if fails_by(op, kind)]
 )
 def test_bad_calls_leave_nothing_behind(fw, op, kind):
-    assert_nothing_left(op, spoiled(fw, op, kind), CALLS // 4, True)
+    if not fails_on(fw, op, kind):
+        pytest.skip("no failure here")
+    assert_nothing_left(op, spoiled(fw, op, kind), CALLS // 4 if fw.quick else CALLS // 20, True)
 
 
 def held(given):
@@ -148,7 +165,7 @@ def held(given):
 
 @pytest.mark.parametrize("op", sorted(GOOD))
 def test_operands_keep_their_references(fw, op):
-    for kind in (None, *(kind for kind in BAD if fails_by(op, kind))):
+    for kind in (None, *(kind for kind in BAD if fails_on(fw, op, kind))):
         given = arguments(fw, op) if kind is None else spoiled(fw, op, kind)
         watched = held(given)
         before = [sys.getrefcount(one) for one in watched]
