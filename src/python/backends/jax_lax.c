@@ -373,7 +373,7 @@ static PyObject *ids_by_block(pa_frame *up, const at_backend *be, PyObject *ids,
                               int64_t slots, int64_t blocks)
 {
     pa_frame frame, *f = &frame; /* its own: the sum of a slot needs nearly all places of one */
-    pa_open(f);
+    pa_open_in(f, up);
     PyObject *shape = shape_of(f, be, ids);
     PyObject *length = pa_int(f, rows / blocks + 1), *width = pa_int(f, blocks);
     PyObject *grid =
@@ -389,10 +389,7 @@ static PyObject *ids_by_block(pa_frame *up, const at_backend *be, PyObject *ids,
                         ? NULL
                         : pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
                                   PyTuple_GET_ITEM(shape, 0));
-    PyObject *y = pa_call(f, FN(be, add), ids, own);
-    Py_XINCREF(y);
-    pa_close(f);
-    return pa_keep(up, y);
+    return pa_give(up, f, pa_call(f, FN(be, add), ids, own));
 }
 
 /* One round of it: the first half of the blocks and the second half are added; an odd one comes along. */

@@ -437,9 +437,8 @@ static PyObject *against(pa_frame *f, const at_backend *be, PyObject *index, int
 static PyObject *masked(pa_frame *f, const at_backend *be, PyObject *y, PyObject *index,
                         const gathered *from, at_dtype t)
 {
-    if (f->failed) return NULL;
     pa_frame g;
-    pa_open(&g);
+    pa_open_in(&g, f);
     at_array places = {index, be};
     at_dtype own = pf_type(&g, places);
     PyObject *low = pf_call(&g, be, greater_equal, index, pf_integer(&g, be, 0, own));
@@ -447,9 +446,7 @@ static PyObject *masked(pa_frame *f, const at_backend *be, PyObject *y, PyObject
     PyObject *shape = against(&g, be, index, from->ndim - from->axis - 1);
     PyObject *mask = pf_call(&g, be, reshape, pf_call(&g, be, logical_and, low, high), shape);
     PyObject *none = ati_is_float(t) ? pf_float(&g, be, Py_NAN, t) : pf_call(&g, be, zeros_like, y);
-    PyObject *z = Py_XNewRef(pf_call(&g, be, where, mask, y, none));
-    pa_close(&g);
-    return pa_keep(f, z);
+    return pa_give(f, &g, pf_call(&g, be, where, mask, y, none));
 }
 
 /* An index out of range is TensorFlow's InvalidArgumentError. It stays one, and becomes an IndexError, too. */
