@@ -148,6 +148,10 @@ static bool foreign_argument(pa_edge *e)
 static bool to_int64(pa_edge *e, const char *name, PyObject *obj, int64_t *out)
 {
     PyObject *number = PyNumber_Index(obj);
+    if (number == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear(); /* TensorFlow's tensors of floats have an __index__ that fails so */
+        return refuse(e, name, "an integer", obj);
+    }
     if (number == NULL) return foreign_argument(e);
     int overflow;
     *out = PyLong_AsLongLongAndOverflow(number, &overflow);

@@ -22,6 +22,13 @@ void pa_close(pa_frame *f)
     while (f->count > 0) Py_DECREF(f->own[--f->count]);
 }
 
+PyObject *pa_give(pa_frame *up, pa_frame *f, PyObject *result)
+{
+    PyObject *owned = f->failed ? NULL : Py_XNewRef(result);
+    pa_close(f);
+    return pa_keep(up, owned);
+}
+
 PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
                         PyObject *kwnames)
 {

@@ -140,6 +140,15 @@ static inline void pa_open(pa_frame *f)
 /* Releases all that the frame owns; pa_finish() does so for a slot. */
 void pa_close(pa_frame *f);
 
+/* A helper's frame inside the one that its result goes to: it starts failed if that one has failed, and leaves nothing there
+ * but the result, so that what is made on the way does not fill the places. */
+static inline void pa_open_in(pa_frame *f, const pa_frame *up)
+{
+    f->count = 0;
+    f->failed = up->failed;
+}
+PyObject *pa_give(pa_frame *up, pa_frame *f, PyObject *result);
+
 /* Gives the frame a new reference (NULL fails it); returns it borrowed. */
 PyObject *pa_keep(pa_frame *f, PyObject *owned);
 

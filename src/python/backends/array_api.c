@@ -11,19 +11,6 @@
 
 /* --- helpers --------------------------------------------------------------------------------------------------- */
 
-void px_open(pa_frame *f, const pa_frame *up)
-{
-    pa_open(f);
-    f->failed = up->failed;
-}
-
-PyObject *px_give(pa_frame *up, pa_frame *f, PyObject *result)
-{
-    PyObject *owned = f->failed || result == NULL ? NULL : Py_NewRef(result);
-    pa_close(f);
-    return pa_keep(up, owned);
-}
-
 static PyObject *attribute(pa_frame *f, PyObject *x, PyObject *name)
 {
     return f->failed || x == NULL ? pa_keep(f, NULL) : pa_keep(f, PyObject_GetAttr(x, name));
@@ -89,7 +76,7 @@ PyObject *px_device_of(pa_frame *f, const at_backend *be, PyObject *x)
 at_dtype px_index_of(pa_frame *up, const at_backend *be, PyObject *x)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     PyObject *device = px_device_of(f, be, x);
     at_dtype t = device == NULL ? space_of(be)->integral : px_index_dtype(be, device);
     pa_close(f);
@@ -106,18 +93,18 @@ PyObject *px_cast(pa_frame *f, const at_backend *be, PyObject *x, at_dtype t)
 PyObject *px_scalar(pa_frame *up, const at_backend *be, PyObject *x, PyObject *value, at_dtype t)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     PyObject *y = pa_call_named(f, FN(f, be, full), CONSTANT(be, named_dtype_device),
                                 CONSTANT(be, scalar_shape), value, px_dtype_object(f, be, t),
                                 px_device_of(f, be, x));
-    return px_give(up, f, y);
+    return pa_give(up, f, y);
 }
 
 PyObject *px_integer(pa_frame *up, const at_backend *be, PyObject *x, int64_t value, at_dtype t)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
-    return px_give(up, f, px_scalar(f, be, x, pa_int(f, value), t));
+    pa_open_in(f, up);
+    return pa_give(up, f, px_scalar(f, be, x, pa_int(f, value), t));
 }
 
 PyObject *px_against(pa_frame *up, const at_backend *be, PyObject *vector, int64_t n, int axis,
@@ -125,10 +112,10 @@ PyObject *px_against(pa_frame *up, const at_backend *be, PyObject *vector, int64
 {
     if (ndim == 1) return vector;
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     at_shape shape = {.ndim = ndim};
     for (int k = 0; k < ndim; k++) shape.dim[k] = AT_DIM(k == axis ? n : 1);
-    return px_give(up, f, pa_call(f, FN(f, be, reshape), vector, pa_shape(f, &shape)));
+    return pa_give(up, f, pa_call(f, FN(f, be, reshape), vector, pa_shape(f, &shape)));
 }
 
 /* Greatest value of an integer dtype, as far as an int64 goes. */
@@ -141,7 +128,7 @@ static int64_t greatest(at_dtype t)
 PyObject *px_within(pa_frame *up, const at_backend *be, PyObject *x, int64_t low, int64_t n)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     at_dtype t = px_dtype_of(f, be, x);
     PyObject *above = NULL, *below = NULL, *inside;
     if (ati_dtype_kind(t) == 'i' && low >= -greatest(t) - 1)
@@ -154,7 +141,7 @@ PyObject *px_within(pa_frame *up, const at_backend *be, PyObject *x, int64_t low
     else
         inside = pa_call_named(f, FN(f, be, ones_like), CONSTANT(be, named_dtype), x,
                                px_dtype_object(f, be, AT_BOOL));
-    return px_give(up, f, inside);
+    return pa_give(up, f, inside);
 }
 
 /* --- attributes ------------------------------------------------------------------------------------------------- */
@@ -191,7 +178,7 @@ static at_dtype default_dtype(const at_backend *be, char kind)
 static PyObject *from_dlpack(pa_frame *up, const at_backend *be, PyObject *host, PyObject *device)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     PyObject *take = FN(f, be, from_dlpack);
     PyObject *x = device == Py_None
                       ? pa_call(f, take, host)
@@ -450,7 +437,7 @@ static PyObject *positions(pa_frame *up, const at_backend *be, PyObject *index, 
                            int64_t n)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     at_dtype wide = px_index_of(f, be, index);
     bool is_signed = ati_dtype_kind(px_dtype_of(f, be, index)) == 'i';
     PyObject *place = px_cast(f, be, index, wide), *zero = px_integer(f, be, index, 0, wide);
@@ -459,7 +446,7 @@ static PyObject *positions(pa_frame *up, const at_backend *be, PyObject *index, 
         PyObject *negative = pa_call(f, FN(f, be, less), place, zero);
         place = pa_call(f, FN(f, be, where), negative, more, place);
     }
-    return px_give(up, f, pa_call(f, FN(f, be, where), inside, place, zero));
+    return pa_give(up, f, pa_call(f, FN(f, be, where), inside, place, zero));
 }
 
 /* What stands where an index is out of range, 0-d. */
@@ -610,7 +597,7 @@ static PyObject *listed(pa_frame *f, const at_backend *be, at_list arrays, bool 
     PyObject *list = pa_keep(f, PyList_New(0));
     for (int i = 0; list != NULL && i < arrays.count; i++) {
         pa_frame g; /* a list may be longer than a frame has places */
-        px_open(&g, f);
+        pa_open_in(&g, f);
         PyObject *one = as_vectors ? flat(&g, be, arrays.array[i].p) : arrays.array[i].p;
         if (one == NULL || PyList_Append(list, one) < 0) list = pa_keep(f, NULL);
         pa_close(&g);

@@ -11,11 +11,11 @@
 static PyObject *rows_between(pa_frame *up, PyObject *x, int64_t from, int64_t to)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     PyObject *start = pa_int(f, from), *stop = pa_int(f, to);
     PyObject *slice = f->failed || x == NULL ? NULL : pa_keep(f, PySlice_New(start, stop, NULL));
     PyObject *key = slice == NULL ? NULL : pa_keep(f, PyTuple_Pack(2, slice, Py_Ellipsis));
-    return px_give(up, f, key == NULL ? NULL : pa_keep(f, PyObject_GetItem(x, key)));
+    return pa_give(up, f, key == NULL ? NULL : pa_keep(f, PyObject_GetItem(x, key)));
 }
 
 static PyObject *along_rows(pa_frame *f, const at_backend *be, int fn, PyObject *x, PyObject *index)
@@ -85,7 +85,7 @@ typedef struct sorted_rows {
 static PyObject *step(pa_frame *hold, const sorted_rows *s, PyObject *rows, int64_t d)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, hold);
+    pa_open_in(f, hold);
     const at_backend *be = s->be;
     int64_t rest = s->count - d;
     PyObject *ids = rows_between(f, s->ids, d, s->count);
@@ -108,16 +108,16 @@ static PyObject *step(pa_frame *hold, const sorted_rows *s, PyObject *rows, int6
 static PyObject *scan(pa_frame *up, const sorted_rows *s, PyObject *rows)
 {
     pa_frame hold;
-    px_open(&hold, up);
+    pa_open_in(&hold, up);
     for (int64_t d = 1; d < s->count && !hold.failed; d *= 2) rows = step(&hold, s, rows, d);
-    return px_give(up, &hold, rows);
+    return pa_give(up, &hold, rows);
 }
 
 /* The last row of each slot; the identity where a slot has none. */
 static PyObject *last_rows(pa_frame *up, const sorted_rows *s, PyObject *rows, int64_t slots)
 {
     pa_frame frame, *f = &frame;
-    px_open(f, up);
+    pa_open_in(f, up);
     const at_backend *be = s->be;
     at_dtype wide = px_index_of(f, be, s->ids);
     PyObject *begin, *end;
@@ -128,7 +128,7 @@ static PyObject *last_rows(pa_frame *up, const sorted_rows *s, PyObject *rows, i
     PyObject *place = pa_call(f, FN(f, be, where), occupied, last, zero);
     PyObject *y = along_rows(f, be, FN_take, rows, place);
     PyObject *mask = px_against(f, be, occupied, slots, 0, s->ndim);
-    return px_give(up, f, pa_call(f, FN(f, be, where), mask, y, s->identity));
+    return pa_give(up, f, pa_call(f, FN(f, be, where), mask, y, s->identity));
 }
 
 /* The value that leaves every other one as it is, as a Python number. */

@@ -115,10 +115,6 @@ at_dtype px_find_dtype(pa_space *space, PyObject *obj);
 
 /* --- what both files of slots use (array_api.c) ----------------------------------------------------------------- */
 
-/* A frame inside another: it fails with it, and gives its result to it. */
-void px_open(pa_frame *f, const pa_frame *up);
-PyObject *px_give(pa_frame *up, pa_frame *f, PyObject *result);
-
 /* Sizes as numbers; one that is not known fails the frame. */
 bool px_sizes(pa_frame *f, const at_backend *be, PyObject *x, at_shape *out);
 at_dtype px_dtype_of(pa_frame *f, const at_backend *be, PyObject *x);

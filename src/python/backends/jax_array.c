@@ -141,7 +141,7 @@ at_status pj_to_size(at_context *cx, at_array a, at_dim *out)
 /* Whether a sharding can hold a shape. */
 static bool holds_shape(PyObject *sharding, PyObject *shape)
 {
-    PyObject *part = PyObject_CallMethod(sharding, "shard_shape", "O", shape);
+    PyObject *part = PyObject_CallMethod(sharding, "shard_shape", "(O)", shape);
     if (part == NULL) PyErr_Clear();
     Py_XDECREF(part);
     return part != NULL;
@@ -199,6 +199,11 @@ at_status pj_arange(at_context *cx, const at_backend *be, at_array start, at_arr
     if (where == NULL) where = sharding_like(&f, st, like, CONSTANT(st, flat_shape));
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
                                 by, pj_dtype(&f, st, dtype), where);
+    if (device == NULL && where != Py_None && y != NULL) { /* now that the length is known */
+        PyObject *length = pa_keep(&f, PyObject_GetAttr(y, CONSTANT(st, shape)));
+        PyObject *own = length == NULL ? NULL : sharding_like(&f, st, like, length);
+        if (own != where) y = pa_call(&f, st->fn[FN_device_put], y, own);
+    }
     return pa_finish(&f, cx, be, y, out);
 }
 

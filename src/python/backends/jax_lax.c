@@ -346,15 +346,17 @@ at_status pj_lax_slot_count(at_context *cx, const at_backend *be, at_array ids, 
 
 /* --- sums ---------------------------------------------------------------------------------------------------------------- */
 
-/* Rows that one sum in order may hold without losing digits of float32. */
-#define BLOCK 1024
+/* Rows per segment, on average, from which float32 is added in blocks; and how many rows of a block are then added one
+ * after the other: adding 1,024 equal numbers already loses two digits, always in the same direction. */
+#define LONG_SEGMENT 1024
+#define BLOCK 64
 
 /* Into how many blocks rows are cut before they are added: more than one where segments are long on average. The
  * partial sums take no more memory than the rows. */
 static int64_t blocks_for(at_dtype t, at_dim rows, at_dim slots)
 {
     if (t != AT_FLOAT32 || !at_is_nil(rows.sym) || !at_is_nil(slots.sym)) return 1;
-    if (rows.n / BLOCK <= slots.n) return 1;
+    if (rows.n / LONG_SEGMENT <= slots.n) return 1;
     int64_t length = slots.n > BLOCK ? slots.n : BLOCK;
     return rows.n / length;
 }
@@ -367,54 +369,61 @@ static PyObject *sum_into(pa_frame *f, const at_backend *be, PyObject *rows, PyO
 }
 
 /* Row r goes to slot id + slots * (r mod blocks): every block sees each blocks-th row. */
-static PyObject *ids_by_block(pa_frame *f, const at_backend *be, PyObject *ids, int64_t rows,
+static PyObject *ids_by_block(pa_frame *up, const at_backend *be, PyObject *ids, int64_t rows,
                               int64_t slots, int64_t blocks)
 {
+    pa_frame frame, *f = &frame; /* its own: the sum of a slot needs nearly all places of one */
+    pa_open_in(f, up);
     PyObject *shape = shape_of(f, be, ids);
     PyObject *length = pa_int(f, rows / blocks + 1), *width = pa_int(f, blocks);
     PyObject *grid =
         length == NULL || width == NULL ? NULL : pa_keep(f, PyTuple_Pack(2, length, width));
+    PyObject *line = width == NULL ? NULL : pa_keep(f, PyTuple_Pack(1, width));
     PyObject *block = pa_call(f, FN(be, iota), dtype_object(f, be, AT_INT32), width);
-    PyObject *offset =
-        pa_call(f, FN(be, mul), block,
-                stretch(f, be, integer(f, be, slots, AT_INT32), shape_of(f, be, block)));
+    PyObject *step = stretch(f, be, integer(f, be, slots, AT_INT32), line);
+    PyObject *offset = pa_call(f, FN(be, mul), block, step);
     PyObject *all =
         pa_call(f, FN(be, broadcast_in_dim), offset, grid, CONSTANT(state_of(be), first));
     PyObject *flat = pa_call(f, FN(be, reshape), all, CONSTANT(state_of(be), flat_shape));
-    if (shape == NULL) return NULL;
-    PyObject *own = pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
-                            PyTuple_GET_ITEM(shape, 0));
-    return pa_call(f, FN(be, add), ids, own);
+    PyObject *own = shape == NULL
+                        ? NULL
+                        : pa_call(f, FN(be, slice_in_dim), flat, CONSTANT(state_of(be), zero),
+                                  PyTuple_GET_ITEM(shape, 0));
+    return pa_give(up, f, pa_call(f, FN(be, add), ids, own));
 }
 
-/* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). */
+/* One round of it: the first half of the blocks and the second half are added; an odd one comes along. */
+static PyObject *halved(const at_backend *be, PyObject *sums, int64_t slots, int64_t blocks)
+{
+    pa_frame f;
+    pa_open(&f);
+    int64_t half = blocks / 2;
+    PyObject *zero = CONSTANT(state_of(be), zero), *slice = FN(be, slice_in_dim);
+    PyObject *middle = pa_int(&f, half * slots), *end = pa_int(&f, 2 * half * slots);
+    PyObject *low = pa_call(&f, slice, sums, zero, middle);
+    PyObject *y = pa_call(&f, FN(be, add), low, pa_call(&f, slice, sums, middle, end));
+    if (blocks % 2 != 0) {
+        PyObject *rest = pa_call(&f, slice, sums, end, pa_int(&f, blocks * slots));
+        PyObject *both = y == NULL || rest == NULL ? NULL : pa_keep(&f, PyList_New(2));
+        if (both != NULL) {
+            PyList_SET_ITEM(both, 0, Py_NewRef(y));
+            PyList_SET_ITEM(both, 1, Py_NewRef(rest));
+        }
+        y = pa_call(&f, FN(be, concatenate), both);
+    }
+    Py_XINCREF(y);
+    pa_close(&f);
+    return y;
+}
+
+/* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). A frame has no places for all rounds. */
 static PyObject *add_blocks(pa_frame *f, const at_backend *be, PyObject *sums, int64_t slots,
                             int64_t blocks)
 {
-    PyObject *zero = CONSTANT(state_of(be), zero);
-    while (blocks > 1 && !f->failed) {
-        pa_frame g;
-        pa_open(&g);
-        int64_t half = blocks / 2, odd = blocks % 2;
-        PyObject *middle = pa_int(&g, half * slots), *end = pa_int(&g, 2 * half * slots);
-        PyObject *low = pa_call(&g, FN(be, slice_in_dim), sums, zero, middle);
-        PyObject *high = pa_call(&g, FN(be, slice_in_dim), sums, middle, end);
-        PyObject *next = pa_call(&g, FN(be, add), low, high);
-        if (odd) {
-            PyObject *rest =
-                pa_call(&g, FN(be, slice_in_dim), sums, end, pa_int(&g, blocks * slots));
-            PyObject *both = next == NULL || rest == NULL ? NULL : pa_keep(&g, PyList_New(2));
-            if (both != NULL) {
-                PyList_SET_ITEM(both, 0, Py_NewRef(next));
-                PyList_SET_ITEM(both, 1, Py_NewRef(rest));
-            }
-            next = pa_call(&g, FN(be, concatenate), both);
-        }
-        sums = pa_keep(f, Py_XNewRef(next));
-        pa_close(&g);
-        blocks = half + odd;
-    }
-    return sums;
+    Py_XINCREF(sums);
+    for (; blocks > 1 && sums != NULL; blocks = (blocks + 1) / 2)
+        Py_SETREF(sums, halved(be, sums, slots, blocks));
+    return pa_keep(f, sums);
 }
 
 /* Half types are added in float32; long segments of float32 in blocks, since XLA adds one row after the other. */
@@ -482,18 +491,75 @@ at_status pj_lax_slot_max(at_context *cx, const at_backend *be, at_array x, at_a
     return extreme(cx, be, x, slot_ids, slots, true, out);
 }
 
+/* By how much the slots are repeated at once. The derivative adds as many numbers one after the other. */
+#define FAN 32
+
+static int64_t fan(int64_t blocks) { return blocks < FAN ? blocks : FAN; }
+
+/* x below itself, k times: (slots, ...) to (k * slots, ...). */
+static PyObject *repeated(const at_backend *be, PyObject *x, int64_t k)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *shape = shape_of(&f, be, x), *many = pa_int(&f, k), *y = NULL;
+    Py_ssize_t ndim = shape == NULL ? 0 : PyTuple_GET_SIZE(shape);
+    PyObject *grid = many == NULL ? NULL : pa_keep(&f, PyTuple_New(ndim + 1));
+    for (Py_ssize_t i = 0; grid != NULL && i <= ndim; i++)
+        PyTuple_SET_ITEM(grid, i, Py_NewRef(i == 0 ? many : PyTuple_GET_ITEM(shape, i - 1)));
+    if (ndim > 0) {
+        int64_t slots = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, 0));
+        y = pa_call(&f, FN(be, broadcast_in_dim), x, grid, axes_between(&f, 1, ndim + 1));
+        y = pa_call(&f, FN(be, reshape), y, rows_shape(&f, be, x, pa_int(&f, k * slots)));
+    }
+    Py_XINCREF(y);
+    pa_close(&f);
+    return y;
+}
+
+/* Rows are read off repeated slots where a derivative may be taken: the derivative of reading is a sum over the rows of
+ * each slot, which is cut into blocks that way, and the derivative of repeating adds the blocks. In several steps:
+ * each adds few numbers. (Not by concatenation: XLA takes minutes for a dozen of them in a row.) */
+static int64_t repeat_slots(at_context *cx, const at_backend *be, at_array slot_ids, at_array x,
+                            PyObject **source, at_dim *slots, at_dim *rows)
+{
+    at_dtype t = AT_OTHER;
+    at_shape own = {0}, ids = {0};
+    if ((cx->flags & AT_UNTRACKED) || pj_read_dtype(cx, x, &t) != AT_OK || t != AT_FLOAT32)
+        return 1;
+    if (pj_read_shape(cx, x, &own) != AT_OK || pj_read_shape(cx, slot_ids, &ids) != AT_OK) return 1;
+    *slots = own.dim[0];
+    *rows = ids.dim[0];
+    int64_t copies = 1;
+    for (int64_t left = blocks_for(t, *rows, *slots); left > 1; left /= fan(left)) {
+        copies *= fan(left);
+        if (*source != NULL) Py_SETREF(*source, repeated(be, *source, fan(left)));
+    }
+    for (int i = 0; i < own.ndim; i++) at_release(own.dim[i].sym);
+    for (int i = 0; i < ids.ndim; i++) at_release(ids.dim[i].sym);
+    return copies;
+}
+
 at_status pj_lax_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                         at_array *out)
 {
     const jax_state *st = state_of(be);
+    at_dim slots = AT_DIM(0), rows = AT_DIM(0);
+    PyObject *source = Py_NewRef((PyObject *)x.p), *ids = slot_ids.p;
+    int64_t copies = repeat_slots(cx, be, slot_ids, x, &source, &slots, &rows);
+    if (cx->status != AT_OK) {
+        Py_XDECREF(source);
+        return cx->status;
+    }
     pa_frame f;
     pa_open(&f);
+    source = pa_keep(&f, source);
+    if (copies > 1) ids = ids_by_block(&f, be, ids, rows.n, slots.n, copies);
     PyObject *one = pa_int(&f, 1), *sizes = rows_shape(&f, be, x.p, one), *numbers = NULL;
     if (sizes != NULL)
         numbers = pa_call(&f, st->fn[FN_GatherDimensionNumbers],
                           axes_between(&f, 1, PyTuple_GET_SIZE(sizes)), CONSTANT(st, zeroth),
                           CONSTANT(st, zeroth));
-    PyObject *y = pa_call_named(&f, st->fn[FN_gather], CONSTANT(st, named_mode), x.p,
-                                column(&f, be, slot_ids.p), numbers, sizes, st->fn[FN_in_bounds]);
+    PyObject *y = pa_call_named(&f, st->fn[FN_gather], CONSTANT(st, named_mode), source,
+                                column(&f, be, ids), numbers, sizes, st->fn[FN_in_bounds]);
     return pa_finish(&f, cx, be, y, out);
 }

@@ -435,25 +435,18 @@ static PyObject *against(pa_frame *f, const at_backend *be, PyObject *index, int
 
 /* XLA clamps an index that is out of range: NaN or 0 takes the place of what it finds. */
 static PyObject *masked(pa_frame *f, const at_backend *be, PyObject *y, PyObject *index,
-                        const gathered *g, at_dtype t)
+                        const gathered *from, at_dtype t)
 {
-    if (f->failed) return NULL;
-    pa_frame h;
-    pa_open(&h);
-    at_array rows = {g->x, be}, at = {index, be};
-    at_dtype own = pf_type(&h, at);
-    PyObject *low = pf_call(&h, be, greater_equal, index, pf_integer(&h, be, 0, own));
-    PyObject *high = pf_call(&h, be, less, index, pf_size(&h, be, g->size, own));
-    PyObject *inside = pf_call(&h, be, logical_and, low, high);
-    PyObject *mask =
-        pf_call(&h, be, reshape, inside, against(&h, be, index, g->ndim - g->axis - 1));
-    PyObject *none = ati_is_float(t) ? pf_float(&h, be, Py_NAN, t)
-                                     : pf_cast(&h, be, pf_integer(&h, be, 0, AT_INT32), t);
-    if (t == AT_OTHER) none = pf_call(&h, be, zeros_like, rows.p);
-    PyObject *z = t == AT_OTHER ? y : pf_call(&h, be, where, mask, y, none);
-    z = h.failed ? NULL : Py_XNewRef(z);
-    pa_close(&h);
-    return pa_keep(f, z);
+    pa_frame g;
+    pa_open_in(&g, f);
+    at_array places = {index, be};
+    at_dtype own = pf_type(&g, places);
+    PyObject *low = pf_call(&g, be, greater_equal, index, pf_integer(&g, be, 0, own));
+    PyObject *high = pf_call(&g, be, less, index, pf_size(&g, be, from->size, own));
+    PyObject *shape = against(&g, be, index, from->ndim - from->axis - 1);
+    PyObject *mask = pf_call(&g, be, reshape, pf_call(&g, be, logical_and, low, high), shape);
+    PyObject *none = ati_is_float(t) ? pf_float(&g, be, Py_NAN, t) : pf_call(&g, be, zeros_like, y);
+    return pa_give(f, &g, pf_call(&g, be, where, mask, y, none));
 }
 
 /* An index out of range is TensorFlow's InvalidArgumentError. It stays one, and becomes an IndexError, too. */

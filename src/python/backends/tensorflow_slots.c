@@ -130,18 +130,15 @@ static PyObject *as_tensor(pa_frame *f, const at_backend *be, PyObject *size, at
 static PyObject *block_ids(pa_frame *f, const at_backend *be, PyObject *ids, const blocks *b,
                            at_dtype t)
 {
-    if (f->failed) return NULL;
-    pa_frame g;
-    pa_open(&g);
-    PyObject *zero = pf_integer(&g, be, 0, t), *one = pf_integer(&g, be, 1, t);
-    PyObject *row = pf_call(&g, be, range, zero, as_tensor(&g, be, b->rows, t), one);
-    PyObject *block = Py_XNewRef(pf_call(&g, be, floor_div, row, as_tensor(&g, be, b->each, t)));
-    pa_close(&g);
-    pa_open(&g);
-    PyObject *first = pf_call(&g, be, mul, pa_keep(&g, block), as_tensor(&g, be, b->slots, t));
-    PyObject *place = Py_XNewRef(pf_call(&g, be, add, first, ids));
-    pa_close(&g);
-    return pa_keep(f, place);
+    pa_frame g, h;
+    pa_open_in(&g, f);
+    pa_open_in(&h, f);
+    PyObject *zero = pf_integer(&h, be, 0, t), *one = pf_integer(&h, be, 1, t);
+    PyObject *row = pf_call(&h, be, range, zero, as_tensor(&h, be, b->rows, t), one);
+    PyObject *block = pf_call(&h, be, floor_div, row, as_tensor(&h, be, b->each, t));
+    block = pa_give(&g, &h, block);
+    PyObject *first = pf_call(&g, be, mul, block, as_tensor(&g, be, b->slots, t));
+    return pa_give(f, &g, pf_call(&g, be, add, first, ids));
 }
 
 /* The sizes of x with others in place of the first. */
@@ -234,12 +231,10 @@ typedef PyObject *making(pa_frame *f, const at_backend *be, PyObject *x, const k
 static PyObject *apart(pa_frame *f, making *make, const at_backend *be, PyObject *x, const key *k,
                        bool max)
 {
-    if (f->failed || x == NULL) return pa_keep(f, NULL);
+    if (x == NULL) return pa_keep(f, NULL);
     pa_frame g;
-    pa_open(&g);
-    PyObject *y = Py_XNewRef(make(&g, be, x, k, max));
-    pa_close(&g);
-    return pa_keep(f, y);
+    pa_open_in(&g, f);
+    return pa_give(f, &g, make(&g, be, x, k, max));
 }
 
 /* NaN of either sign beats all: greatest for a maximum, least for a minimum. */

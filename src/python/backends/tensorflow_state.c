@@ -160,9 +160,7 @@ PyObject *pf_vector(pa_frame *f, const at_backend *be, PyObject *sizes)
         PyObject *wide = pf_cast(&g, be, one, t);
         if (wide == NULL || PyList_SetItem(list, k, Py_NewRef(wide)) < 0) break;
     }
-    PyObject *packed = Py_XNewRef(pf_call(&g, be, pack, list, pa_int(&g, 0)));
-    pa_close(&g);
-    return pa_keep(f, packed);
+    return pa_give(f, &g, pf_call(&g, be, pack, list, pa_int(&g, 0)));
 }
 
 PyObject *pf_size(pa_frame *f, const at_backend *be, at_dim size, at_dtype t)

@@ -32,7 +32,6 @@
     X(greater_equal, "raw_ops.GreaterEqual", "x y")                                                \
     X(logical_or, "raw_ops.LogicalOr", "x y")                                                      \
     X(logical_and, "raw_ops.LogicalAnd", "x y")                                                    \
-    X(logical_not, "raw_ops.LogicalNot", "x")                                                      \
     X(bitwise_and, "raw_ops.BitwiseAnd", "x y")                                                    \
     X(bitwise_xor, "raw_ops.BitwiseXor", "x y")                                                    \
     X(where, "raw_ops.SelectV2", "condition t e")                                                  \
@@ -47,7 +46,6 @@
     X(reshape, "raw_ops.Reshape", "tensor shape")                                                  \
     X(broadcast_to, "raw_ops.BroadcastTo", "input shape")                                          \
     X(fill, "raw_ops.Fill", "dims value")                                                          \
-    X(identity, "raw_ops.Identity", "input")                                                       \
     X(pack, "raw_ops.Pack", "values axis")                                                         \
     X(concat, "raw_ops.ConcatV2", "values axis")                                                   \
     X(gather, "raw_ops.GatherV2", "params indices axis")                                           \
