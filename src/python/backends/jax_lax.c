@@ -255,7 +255,8 @@ at_status pj_lax_take(at_context *cx, const at_backend *be, at_array x, at_array
     if (axis != AT_NO_AXIS && k >= 0 && k < shape.ndim && at_is_nil(shape.dim[k].sym))
         n = shape.dim[k];
     PyObject *index = to_index(&f, be, indices, n, n.n < INT32_MAX ? (int)-n.n - 1 : INT32_MIN);
-    PyObject *gap = ati_is_float(t) ? pa_keep(&f, PyFloat_FromDouble(Py_NAN)) : CONSTANT(st, zero);
+    /* None stands for NaN; a NaN of our own, a static argument there, would equal no key of JAX's caches */
+    PyObject *gap = ati_is_float(t) ? Py_None : CONSTANT(st, zero);
     PyObject *y = pa_call_named(&f, st->fn[FN_take], CONSTANT(st, named_axis_mode_fill), source,
                                 index, on, CONSTANT(st, fill), gap);
     for (int i = 0; i < shape.ndim; i++) at_release(shape.dim[i].sym);
