@@ -217,6 +217,16 @@ def covered():
     return {name for calls in CALLS.values() for call in calls for name in call.fn.__code__.co_names}
 
 
+def one_each(calls):
+    """One call of each function, and those that use several."""
+    seen, chosen = set(), []
+    for call in calls:
+        if set(call.fn.__code__.co_names) - seen:
+            seen.update(call.fn.__code__.co_names)
+            chosen.append(call)
+    return tuple(chosen)
+
+
 def few(calls, every=3):
     return calls[::every]
 

@@ -462,17 +462,19 @@ def test_an_exported_program_holds_its_gradient():
     close(jax.grad(loss(exported.call))(poisoned()), wanted("segment")["segment_softmax"][1])
 
 
+@jax.jit
+def gradients_in_its_own_dtype(x):
+    def scalar(fn):
+        return lambda x: (fn(x) * weights(fn(x).shape).astype(x.dtype)).sum()
+
+    return {name: jax.grad(scalar(fn))(x) for name, fn in ours("segment").items()}
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_gradients_keep_the_dtype(dtype):
     x = rows().astype(dtype)
-    run = jax.jit(
-        lambda x: {
-            name: jax.grad(lambda x, fn=fn: (fn(x) * weights(fn(x).shape).astype(x.dtype)).sum())(x)
-            for name, fn in ours("segment").items()
-        }
-    )
-    want = run(x.astype("float64"))
-    for name, got in run(x).items():
+    want = gradients_in_its_own_dtype(x.astype("float64"))
+    for name, got in gradients_in_its_own_dtype(x).items():
         assert got.dtype == dtype, name
         close(got.astype("float64"), want[name], 1e-5 if dtype == "float32" else 4e-2, name)
 
