@@ -97,7 +97,8 @@ static void note_call(const pa_edge *e)
 void pa_raise(pa_edge *e)
 {
     if (PyErr_Occurred()) {
-        if (e->cx.status == AT_EFOREIGN) note_call(e);
+        /* a call within a trace of our own (with flags) is noted by the call that traces */
+        if (e->cx.status == AT_EFOREIGN && e->cx.flags == 0) note_call(e);
         return;
     }
     if (e->cx.op == NULL) e->cx.op = e->sig->name;

@@ -17,9 +17,7 @@ os.environ.setdefault(
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow greets on stderr
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # JAX looks for devices, and waits for them
 
-
 # Read when JAX is first used: eight devices out of one CPU, for jax_modes/test_jax_devices.py.
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
 if "device_count" not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = (
         os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"

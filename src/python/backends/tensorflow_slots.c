@@ -5,7 +5,6 @@
  * bits, turned so that integer order is the order of the floats. NaN becomes the greatest (or least) of them, and
  * what no row has reached is told by an integer that no float has. No arithmetic meets a NaN, and the compiler,
  * which may assume that there is none, sees integers. */
-#include <math.h>
 
 #include "core/dtype.h"
 #include "tensorflow_state.h"
@@ -68,16 +67,17 @@ at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at
 
 /* --- sums --------------------------------------------------------------------------------------------------- */
 
-/* Rows that are added one after the other, at least. */
-#define BLOCK 1024
+/* Rows per segment, on average, from which float32 is added in blocks; and how many rows of a block are then added one
+ * after the other: adding 1,024 equal numbers already loses two digits, always in the same direction. */
+#define LONG_SEGMENT 1024
+#define BLOCK 64
 
-/* How float32 rows are cut into blocks: each adds into slots of its own, and the blocks are added in two steps, of
- * `outer` times `inner` blocks. Numbers, or 0-d int32 tensors where only run time knows. */
+/* How float32 rows are cut into blocks: each adds into slots of its own, and the blocks' sums, far fewer than the
+ * rows, are added in float64. Numbers, or 0-d int32 tensors where only run time knows. */
 typedef struct blocks {
     PyObject *rows;  /* of the data */
     PyObject *each;  /* rows per block */
-    PyObject *inner; /* about the root of the number of blocks */
-    PyObject *outer;
+    PyObject *count; /* of blocks */
     PyObject *slots;
 } blocks;
 
@@ -88,33 +88,19 @@ static PyObject *arith(pa_frame *f, binaryfunc op, PyObject *x, PyObject *y)
 
 static blocks known_blocks(pa_frame *f, int64_t rows, int64_t slots)
 {
-    int64_t each = slots > BLOCK ? slots : BLOCK;
+    int64_t each = 2 * slots > BLOCK ? 2 * slots : BLOCK;
     int64_t count = rows / each + (rows % each != 0);
-    int64_t inner = (int64_t)ceil(sqrt((double)count));
-    if (inner < 1) inner = 1;
-    int64_t outer = count / inner + (count % inner != 0);
-    return (blocks){pa_int(f, rows), pa_int(f, each), pa_int(f, inner), pa_int(f, outer),
-                    pa_int(f, slots)};
-}
-
-/* x / y, rounded up. */
-static PyObject *parts(pa_frame *f, PyObject *x, PyObject *y)
-{
-    PyObject *one = pa_int(f, 1);
-    PyObject *most = arith(f, PyNumber_Subtract, arith(f, PyNumber_Add, x, y), one);
-    return arith(f, PyNumber_FloorDivide, most, y);
+    return (blocks){pa_int(f, rows), pa_int(f, each), pa_int(f, count), pa_int(f, slots)};
 }
 
 /* The same in the graph. */
 static blocks traced_blocks(pa_frame *f, const at_backend *be, at_dim rows, at_dim slots)
 {
     blocks b = {.rows = pf_size(f, be, rows, AT_INT32), .slots = pf_size(f, be, slots, AT_INT32)};
-    b.each = pf_call(f, be, maximum, b.slots, pf_integer(f, be, BLOCK, AT_INT32));
-    PyObject *count = parts(f, b.rows, b.each);
-    PyObject *root = pf_call(f, be, sqrt, pf_cast(f, be, count, AT_FLOAT64));
-    PyObject *inner = pf_cast(f, be, pf_call(f, be, ceil, root), AT_INT32);
-    b.inner = pf_call(f, be, maximum, inner, pf_integer(f, be, 1, AT_INT32));
-    b.outer = parts(f, count, b.inner);
+    PyObject *twice = arith(f, PyNumber_Add, b.slots, b.slots), *one = pa_int(f, 1);
+    b.each = pf_call(f, be, maximum, twice, pf_integer(f, be, BLOCK, AT_INT32));
+    PyObject *most = arith(f, PyNumber_Subtract, arith(f, PyNumber_Add, b.rows, b.each), one);
+    b.count = arith(f, PyNumber_FloorDivide, most, b.each);
     return b;
 }
 
@@ -163,13 +149,12 @@ static PyObject *sum_in_blocks(pa_frame *f, const at_backend *be, PyObject *x, a
         ids.p = pf_cast(f, be, ids.p, t);
     }
     PyObject *place = block_ids(f, be, ids.p, b, t);
-    PyObject *count = arith(f, PyNumber_Multiply, b->inner, b->outer);
-    PyObject *places = as_tensor(f, be, arith(f, PyNumber_Multiply, count, b->slots), t);
+    PyObject *places = as_tensor(f, be, arith(f, PyNumber_Multiply, b->count, b->slots), t);
     PyObject *part = pf_call(f, be, segment_sum, x, place, places);
-    PyObject *shape = with_rows(f, be, x, (PyObject *[]){b->outer, b->inner, b->slots}, 3);
-    PyObject *grid = pf_call(f, be, reshape, part, shape);
-    PyObject *half = pf_call(f, be, sum, grid, pa_int(f, 1), Py_False);
-    return pf_call(f, be, sum, half, pa_int(f, 0), Py_False);
+    PyObject *const first[] = {b->count, b->slots};
+    PyObject *grid = pf_call(f, be, reshape, part, with_rows(f, be, x, first, 2));
+    PyObject *wide = pf_cast(f, be, grid, AT_FLOAT64);
+    return pf_cast(f, be, pf_call(f, be, sum, wide, pa_int(f, 0), Py_False), AT_FLOAT32);
 }
 
 /* Float32 rows; short segments are added as they come. */
@@ -180,7 +165,7 @@ static PyObject *sum_of_floats(pa_frame *f, const at_backend *be, PyObject *x, a
     if (sizes == NULL) return NULL;
     at_dim rows = pf_dim(state_of(be), sizes, 0);
     bool known = at_is_nil(rows.sym) && at_is_nil(slots.sym);
-    if (known && rows.n / BLOCK < slots.n)
+    if (known && rows.n / LONG_SEGMENT < slots.n)
         return pf_call(f, be, segment_sum, x, ids.p, pf_size(f, be, slots, AT_INT64));
     pa_frame g;
     pa_open(&g);

@@ -14,7 +14,6 @@
     X(log, "raw_ops.Log", "x")                                                                     \
     X(sqrt, "raw_ops.Sqrt", "x")                                                                   \
     X(rsqrt, "raw_ops.Rsqrt", "x")                                                                 \
-    X(ceil, "raw_ops.Ceil", "x")                                                                   \
     X(is_nan, "raw_ops.IsNan", "x")                                                                \
     X(is_finite, "raw_ops.IsFinite", "x")                                                          \
     X(zeros_like, "raw_ops.ZerosLike", "x")                                                        \
