@@ -95,9 +95,12 @@ struct at_backend {
     /** Whether a derivative may be taken through this array. NULL: never. */
     bool (*tracked)(at_context *cx, at_array a);
 
-    /** Sum and least of a vector of integers, if they lie on the host and may be read here and now (no
-     *  trace, no device); known says so. NULL: never known. */
-    at_status (*peek)(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known);
+    /** Sum and least of a 0-d array or vector of integers, if they lie on the host and may be read here and
+     *  now (no trace, no device); known says so. needed: the op cannot do without reading them (its result's
+     *  length depends on them), so a backend that reads nothing for a check's sake reads them here. NULL:
+     *  never known. */
+    at_status (*peek)(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                      bool *known);
 
     /* One slot per op, in the order of the table. */
 #define OP(kind, name, ...)                                                                        \

@@ -118,7 +118,7 @@ bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
     if (be->peek == NULL || !at_is_nil(total.sym)) return true;
     int64_t sum = 0, least = 0;
     bool known = false;
-    at_status status = be->peek(f->cx, partitions, &sum, &least, &known);
+    at_status status = be->peek(f->cx, partitions, false, &sum, &least, &known);
     if (status != AT_OK)
         at_error(f->cx, status, "the partitions cannot be read");
     else if (known && least < 0)
@@ -223,7 +223,7 @@ static int64_t elements(at_frame *f, at_array x)
     return n;
 }
 
-bool ati_check_counts(at_frame *f, at_array x, at_array repeats)
+bool ati_check_counts(at_frame *f, at_array x, at_array repeats, bool needed)
 {
     int64_t sum = 0, least = 0;
     bool known = repeats.be == &at_weak;
@@ -232,7 +232,7 @@ bool ati_check_counts(at_frame *f, at_array x, at_array repeats)
         sum = least = ((const at_scalar *)repeats.p)->i;
     else if (at_shape_of(f, repeats, &shape) == AT_OK && shape.ndim < 2 &&
              repeats.be->peek != NULL) {
-        at_status status = repeats.be->peek(f->cx, repeats, &sum, &least, &known);
+        at_status status = repeats.be->peek(f->cx, repeats, needed, &sum, &least, &known);
         if (status != AT_OK) at_error(f->cx, status, "the repeats cannot be read");
     }
     if (at_failed(f) || !known) return !at_failed(f);
@@ -252,7 +252,7 @@ bool ati_check_total(at_frame *f, at_array x, at_array repeats, at_dim total, in
     if (at_is_nil(total.sym) && total.n == INT64_MIN) return true; /* none given */
     if (axis != AT_NO_AXIS)
         ati_fail(f, NULL, AT_EUNSUPPORTED, "total_repeat_length needs axis=None");
-    return !at_failed(f) && ati_check_counts(f, x, repeats);
+    return !at_failed(f) && ati_check_counts(f, x, repeats, false);
 }
 
 bool ati_settle_scan(at_frame *f, at_array x, int *axis)

@@ -56,7 +56,7 @@ static at_array leave(at_frame *f, at_status status, at_array out)
     (ati_check_repeats(f, x, repeats, total_repeat_length) &&                                      \
      ati_check_total(f, x, repeats, total_repeat_length, axis))
 #define CHECK_REPEAT_EACH                                                                          \
-    (ati_check_repeats(f, x, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats))
+    (ati_check_repeats(f, x, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats, true))
 #define CHECK_CAST true
 #define CHECK_RESHAPE ati_check_reshape(f, x, shape)
 #define CHECK_FULL ati_settle_full(f, be, shape, fill_value, like, &dtype)

@@ -51,7 +51,7 @@ bool ati_check_rows(at_frame *f, const char *data, at_array x, at_dim total);
 bool ati_check_constant(at_frame *f, at_array x, at_dim n, at_array constant);
 bool ati_check_repeats(at_frame *f, at_array x, at_array repeats, at_dim total);
 /* Counts that can be read: none negative, and a result whose length is a number (frameworks crash there). */
-bool ati_check_counts(at_frame *f, at_array x, at_array repeats);
+bool ati_check_counts(at_frame *f, at_array x, at_array repeats, bool needed);
 /* A total goes with flattened arrays only, and with counts that are not negative. */
 bool ati_check_total(at_frame *f, at_array x, at_array repeats, at_dim total, int axis);
 bool ati_settle_scan(at_frame *f, at_array x, int *axis);

@@ -168,10 +168,12 @@ static at_status proxy_dim_equal(at_context *cx, const at_backend *be, at_dim a,
     return proxy_begin(cx, "dim_equal");
 }
 
-static at_status proxy_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+static at_status proxy_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                            bool *known)
 {
     at_status status = proxy_begin(cx, "peek");
-    return status != AT_OK ? status : at_native()->peek(cx, unproxied(a), sum, least, known);
+    return status != AT_OK ? status
+                           : at_native()->peek(cx, unproxied(a), needed, sum, least, known);
 }
 
 static bool proxy_tracked(at_context *cx, at_array a)

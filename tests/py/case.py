@@ -133,7 +133,15 @@ def fits(fw, case):
             continue
         if dtype in oracle.WIDTH and any(oracle.cast(x, dtype) != x for x in numbers):
             return False
-    return True
+    return case.dtype not in fw.narrow or not is_identity(case)
+
+
+def is_identity(case):
+    """Whether the result holds the ends of its integers: those of the case's dtype, not of the row's."""
+    if case.dtype not in oracle.WIDTH:
+        return False
+    ends = {oracle.lowest(case.dtype), oracle.highest(case.dtype)} - {0}
+    return bool(ends & set(oracle.objects(case.want() if callable(case.want) else case.want).ravel()))
 
 
 def repeats(fw, case):

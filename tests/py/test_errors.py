@@ -347,7 +347,7 @@ def test_repeat_refuses_negative_counts_and_other_lengths(fw):
 @pytest.mark.parametrize("counts", [2**61, [2**62] * 2 + [3], [2**63 - 1] * 3], ids=str)
 @pytest.mark.parametrize("total", [None, 4])
 def test_repeat_refuses_counts_whose_sum_overflows_where_frameworks_crash(fw, counts, total):
-    if isinstance(counts, list) and (fw.narrow or (total and not fw.reads_counts)):
+    if fw.narrow or (isinstance(counts, list) and total and not fw.reads_counts):
         pytest.skip("no such counts, or they are never read")
     bad(
         fw,

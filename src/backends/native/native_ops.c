@@ -338,8 +338,10 @@ static at_status adopt(at_context *cx, const at_backend *be, at_array a, at_arra
     return ati_native_give(cx, a.p, out);
 }
 
-static at_status peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+static at_status peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                      bool *known)
 {
+    (void)needed;
     (void)cx;
     const ati_host *v = view_of(a);
     *known = v->ndim == 1 && v->dtype >= AT_INT8 && v->dtype <= AT_UINT64;

@@ -259,20 +259,35 @@ static at_status to_size(at_context *cx, at_array a, at_dim *out)
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
 }
 
-/* Only a 0-d array is read, as it is where it is a size; what cannot be read now is not known. */
-static at_status peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+/* A sum of counts, which floats have added, as an integer; what is beyond int64 is its end. */
+static int64_t clamped(PyObject *number)
+{
+    double d = PyFloat_AsDouble(number);
+    return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
+}
+
+/* A 0-d array is read, as it is where it is a size; a vector where its length cannot be told without. (Libraries read
+ * such counts anyway, and may die of those whose sum no array can hold.) What cannot be read now is not known. */
+static at_status peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                      bool *known)
 {
     (void)cx;
-    pa_frame f;
-    pa_open(&f);
+    const at_backend *be = a.be;
+    pa_frame frame, *f = &frame;
+    pa_open(f);
     at_shape shape;
-    bool single = px_sizes(&f, a.be, a.p, &shape) && shape.ndim == 0;
-    PyObject *number = single ? pa_keep(&f, PyNumber_Index(a.p)) : NULL;
-    int overflow = 0;
-    long long value = number == NULL ? 0 : PyLong_AsLongLongAndOverflow(number, &overflow);
-    *sum = *least = overflow > 0 ? INT64_MAX : overflow < 0 ? INT64_MIN : value;
-    *known = number != NULL;
-    pa_close(&f);
+    *sum = *least = 0;
+    *known = false;
+    if (px_sizes(f, be, a.p, &shape) && (shape.ndim == 0 || (needed && shape.dim[0].n > 0))) {
+        PyObject *wide = px_cast(f, be, a.p, space_of(be)->real);
+        PyObject *all = pa_call(f, FN(f, be, sum), wide), *low = pa_call(f, FN(f, be, min), wide);
+        all = f->failed ? NULL : pa_keep(f, PyNumber_Float(all));
+        low = f->failed ? NULL : pa_keep(f, PyNumber_Float(low));
+        *known = !f->failed;
+        if (*known) *sum = clamped(all);
+        if (*known) *least = clamped(low);
+    }
+    pa_close(f);
     PyErr_Clear();
     return AT_OK;
 }
@@ -527,52 +542,12 @@ at_status px_take(at_context *cx, const at_backend *be, at_array x, at_array ind
     return pa_finish(&f, cx, be, y, out);
 }
 
-/* Sum and least of a vector of counts; false where the library does not tell. */
-static bool read_counts(const at_backend *be, PyObject *counts, double *sum, double *least)
-{
-    pa_frame frame, *f = &frame;
-    pa_open(f);
-    PyObject *wide = px_cast(f, be, counts, space_of(be)->real);
-    PyObject *all = pa_call(f, FN(f, be, sum), wide), *low = pa_call(f, FN(f, be, min), wide);
-    all = f->failed ? NULL : pa_keep(f, PyNumber_Float(all));
-    low = f->failed ? NULL : pa_keep(f, PyNumber_Float(low));
-    bool known = !f->failed;
-    *sum = known ? PyFloat_AsDouble(all) : 0;
-    *least = known ? PyFloat_AsDouble(low) : 0;
-    pa_close(f);
-    PyErr_Clear();
-    return known;
-}
-
-/* The library reads the counts anyway, for the length of its result, and may die of those that no array can hold. A
- * single count the core has looked at. */
-static bool counts_fit(at_context *cx, pa_frame *f, at_array x, at_array counts)
-{
-    at_shape shape, of_x;
-    double sum, least;
-    if (!px_sizes(f, counts.be, counts.p, &shape) || shape.ndim != 1 || shape.dim[0].n == 0)
-        return !f->failed;
-    if (!px_sizes(f, x.be, x.p, &of_x)) return false;
-    if (!read_counts(counts.be, counts.p, &sum, &least)) return true;
-    for (int k = 0; shape.dim[0].n == 1 && k < of_x.ndim; k++) /* one count for all */
-        sum *= (double)of_x.dim[k].n;
-    if (least < 0)
-        at_error(cx, AT_EVALUE, "argument 'repeats': expected counts >= 0, found %.17g", least);
-    else if (sum > 0x1p62)
-        at_error(
-            cx, AT_EVALUE,
-            "argument 'repeats': expected a result that fits an array, found too many elements");
-    return cx->status == AT_OK;
-}
-
 at_status px_repeat_each(at_context *cx, const at_backend *be, at_array x, at_array repeats,
                          int axis, at_array *out)
 {
     pa_frame f;
     pa_open(&f);
     bool vector = repeats.be == be;
-    if (vector && !counts_fit(cx, &f, x, repeats))
-        return f.failed ? pa_finish(&f, cx, be, NULL, out) : (pa_close(&f), cx->status);
     PyObject *counts = vector ? px_cast(&f, be, repeats.p, px_index_of(&f, be, repeats.p))
                               : pa_number(&f, repeats);
     PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;

@@ -261,6 +261,7 @@ static void fill(at_backend *be)
         .from_scalar = pj_from_scalar,
         .to_size = pj_to_size,
         .tracked = pj_tracked,
+        .peek = pj_peek,
 #define NAME_OF_COMPOSITE_PYTHON(op) .op = through_##op,
 #define NAME_OF_COMPOSITE_LIBRARY(op)
 #define NAME_OF_PRIMITIVE_LIBRARY(op) .op = pj_lax_##op,

@@ -136,6 +136,23 @@ at_status pj_to_size(at_context *cx, at_array a, at_dim *out)
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
 }
 
+/* A 0-d array is read, as it is where it is a size; a vector where its length cannot be told without. */
+at_status pj_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                  bool *known)
+{
+    const at_backend *numpy = &state_of(a.be)->home->numpy;
+    at_shape shape;
+    *known = false;
+    if (pj_traced(state_of(a.be), a.p)) return AT_OK;
+    if (pj_read_shape(cx, a, &shape) != AT_OK) return cx->status;
+    if (shape.ndim > 0 && !needed) return AT_OK;
+    PyObject *host = PyObject_CallMethod(a.p, "__array__", NULL);
+    if (host == NULL) return pa_foreign(cx);
+    at_status status = numpy->peek(cx, (at_array){host, numpy}, needed, sum, least, known);
+    Py_DECREF(host);
+    return status;
+}
+
 /* --- where an array lies ---------------------------------------------------------------------------------------------- */
 
 /* Whether a sharding can hold a shape. */
@@ -181,10 +198,12 @@ at_status pj_full(at_context *cx, const at_backend *be, const at_shape *shape, a
     return pa_finish(&f, cx, be, y, out);
 }
 
-/* A bound of a range as JAX takes it. */
+/* A bound of a range as JAX takes it: an array that holds a value is read, as JAX would. */
 static PyObject *bound(pa_frame *f, const at_backend *be, at_array value)
 {
-    return value.be == be ? value.p : pa_number(f, value);
+    if (value.be != be) return pa_number(f, value);
+    if (f->failed || pj_traced(state_of(be), value.p)) return value.p;
+    return pa_keep(f, PyObject_CallMethod(value.p, "item", NULL));
 }
 
 at_status pj_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,

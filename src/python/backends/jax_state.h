@@ -131,6 +131,8 @@ at_status pj_from_scalar(at_context *cx, const at_backend *be, at_array scalar, 
                          at_array like, at_array *out);
 at_status pj_to_size(at_context *cx, at_array a, at_dim *out);
 bool pj_tracked(at_context *cx, at_array a);
+at_status pj_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                  bool *known);
 at_status pj_full(at_context *cx, const at_backend *be, const at_shape *shape, at_array fill_value,
                   at_dtype dtype, at_array like, at_array *out);
 at_status pj_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,

@@ -238,8 +238,10 @@ at_status numpy_spread(at_context *cx, const at_backend *be, at_array x, at_arra
     return pn_result(cx, be, array, out);
 }
 
-at_status pn_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+at_status pn_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                  bool *known)
 {
+    (void)needed;
     view v;
     if (!open_view(&v, a)) return pa_foreign(cx);
     if (v.host.ndim == 0) { /* a vector of one */

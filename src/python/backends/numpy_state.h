@@ -69,7 +69,8 @@ at_status pn_dtype(at_context *cx, at_array a, at_dtype *out);
 
 /* --- numpy_kernels.c --- */
 
-at_status pn_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known);
+at_status pn_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                  bool *known);
 
 /* The larger (FN_maximum) or smaller of a small array and a scalar; AT_DECLINE for what is left to the ufunc. */
 at_status pn_few_extremes(at_context *cx, const at_backend *be, int fn, at_array array,

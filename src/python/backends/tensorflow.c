@@ -37,8 +37,8 @@ static at_dtype tensorflow_default_dtype(const at_backend *be, char kind)
 }
 
 /* NumPy's own way to look at the numbers of an eager tensor on the CPU: the memory is shared. */
-static at_status tensorflow_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least,
-                                 bool *known)
+static at_status tensorflow_peek(at_context *cx, at_array a, bool needed, int64_t *sum,
+                                 int64_t *least, bool *known)
 {
     const tensorflow_state *st = state_of(a.be);
     const at_backend *numpy = &st->home->numpy;
@@ -56,7 +56,7 @@ static at_status tensorflow_peek(at_context *cx, at_array a, int64_t *sum, int64
     if (array == NULL) return pa_foreign(cx);
     at_status status = AT_OK;
     if (PyObject_TypeCheck(array, pa_ndarray_type()))
-        status = numpy->peek(cx, (at_array){array, numpy}, sum, least, known);
+        status = numpy->peek(cx, (at_array){array, numpy}, needed, sum, least, known);
     Py_DECREF(array);
     return status;
 }

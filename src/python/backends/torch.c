@@ -84,8 +84,10 @@ static int64_t clamped(PyObject *number)
     return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
 }
 
-static at_status torch_peek(at_context *cx, at_array a, int64_t *sum, int64_t *least, bool *known)
+static at_status torch_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
+                            bool *known)
 {
+    (void)needed;
     const torch_state *st = state_of(a.be);
     *known = false;
     if (!pt_is_plain(st, a.p)) return AT_OK;
