@@ -20,7 +20,7 @@ SOURCES := CMakeLists.txt pyproject.toml README.md $(shell find src include pyth
 C_FILES  = $(shell find src include tests fuzz examples bench -name '*.[ch]' 2>/dev/null)
 
 # One pytest each, in this order: tests/selections.py. A process imports one framework.
-SELECTIONS := torch jax tensorflow array_api_strict rest
+SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
@@ -121,8 +121,10 @@ py-tests: build/wheel
 	    { $(PYTHON) tools/test_summary.py $(addprefix py-tests-,$(SELECTIONS)); exit 1; }
 $(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
 	$(call pytest,$(BIN)/python,$@,--only $*)
+# The case list is one small program per case; jax_modes alone meets XLA as users do.
+py-tests-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 numpy-tests: $(NUMPY)/.installed
-	$(call pytest,$(NUMPY)/bin/python,$@,)
+	$(call pytest,$(NUMPY)/bin/python,$@,-m "not slow")
 
 # ---- the rest
 lint: $(VENV)/.dev

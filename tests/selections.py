@@ -12,6 +12,7 @@ import pathlib
 ROWS = {
     "torch": ("torch",),
     "jax": ("jax", "jax32"),
+    "jax_modes": (),  # apart from "jax", for which make turns XLA's optimisation off: most of its time is compiling
     "tensorflow": ("tensorflow",),
     "array_api_strict": ("array_api_strict",),
     "rest": ("numpy",),
@@ -27,6 +28,8 @@ def wanted(found, only):
 def of_folder(path):
     """The selection that everything in a folder belongs to, or None."""
     for folder in pathlib.Path(path).parts:
+        if folder in ROWS:
+            return folder
         if folder.endswith("_modes") and folder.removesuffix("_modes") in HOME:
             return HOME[folder.removesuffix("_modes")]
     return None
