@@ -1,6 +1,10 @@
 /* The frame of an adapter: calls that own their results and fail once. */
 #include "edge.h"
 
+#include <math.h>
+
+#include "core/dtype.h"
+
 PyObject *pa_keep(pa_frame *f, PyObject *owned)
 {
     if (owned == NULL) {
@@ -68,6 +72,35 @@ PyObject *pa_number(pa_frame *f, at_array scalar)
     case AT_WEAK_FLOAT: return pa_keep(f, PyFloat_FromDouble(s->d));
     }
     return NULL;
+}
+
+/* The greatest finite value of a narrow float, or infinity. */
+static double most_of(at_dtype dtype)
+{
+    return dtype == AT_FLOAT16    ? 65504.0
+           : dtype == AT_BFLOAT16 ? 3.3895313892515355e38
+           : dtype == AT_FLOAT32  ? 3.4028234663852886e38
+                                  : Py_HUGE_VAL;
+}
+
+PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype)
+{
+    if (f->failed) return NULL;
+    if (scalar.be != &at_weak) return scalar.p;
+    const at_scalar *s = scalar.p;
+    if (dtype == AT_BOOL) return s->d != 0 ? Py_True : Py_False;
+    if (ati_is_float(dtype)) {
+        double d = fabs(s->d) > most_of(dtype) ? copysign(Py_HUGE_VAL, s->d) : s->d;
+        return pa_keep(f, PyFloat_FromDouble(d));
+    }
+    if (!ati_is_integer(dtype)) return pa_number(f, scalar);
+    return pa_keep(f, s->kind == AT_WEAK_FLOAT ? PyLong_FromDouble(s->d) : integer_of(s));
+}
+
+int64_t pa_clamped(PyObject *number)
+{
+    double d = PyFloat_AsDouble(number);
+    return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
 }
 
 PyObject *pa_step(pa_frame *f, PyObject *step)

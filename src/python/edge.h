@@ -172,6 +172,11 @@ PyObject *pa_size(pa_frame *f, at_dim size);
 PyObject *pa_step(pa_frame *f, PyObject *step);
 /* A scalar handle as a Python number or the symbol itself. */
 PyObject *pa_number(pa_frame *f, at_array scalar);
+/* The same as a number of the kind of a dtype, which frameworks may insist on: a float for an integer is cut, and what is
+ * beyond a narrow float becomes an infinity. */
+PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype);
+/* A whole float or integer as an int64; what is beyond is its end. */
+int64_t pa_clamped(PyObject *number);
 /* A tuple of sizes. */
 PyObject *pa_shape(pa_frame *f, const at_shape *shape);
 

@@ -4,7 +4,6 @@
  * kinds are not mixed, indices are vectors. Values are read where the length of a result depends on them: of an array
  * that is given as a size, as a bound of arange(), as the counts of repeat(). Segment ops stand in
  * array_api_segment.c. */
-#include <math.h>
 
 #include "array_api_state.h"
 #include "core/dtype.h"
@@ -221,32 +220,13 @@ static at_status adopt(at_context *cx, const at_backend *be, at_array a, at_arra
     return pa_finish(&f, cx, be, take_over(&f, be, host, device), out);
 }
 
-/* A scalar as a Python number of the dtype's kind: the standard mixes none. What is beyond a narrow float becomes an
- * infinity. */
-static PyObject *number_for(pa_frame *f, at_array scalar, at_dtype t)
-{
-    const at_scalar *s = scalar.p;
-    double most = t == AT_FLOAT16    ? 65504.0
-                  : t == AT_BFLOAT16 ? 3.3895313892515355e38
-                  : t == AT_FLOAT32  ? 3.4028234663852886e38
-                                     : Py_HUGE_VAL;
-    if (f->failed) return NULL;
-    if (t == AT_BOOL) return s->d != 0 ? Py_True : Py_False;
-    if (ati_is_float(t))
-        return pa_keep(f,
-                       PyFloat_FromDouble(fabs(s->d) > most ? copysign(Py_HUGE_VAL, s->d) : s->d));
-    if (s->kind == AT_WEAK_FLOAT)
-        return pa_keep(f, PyLong_FromDouble(s->d)); /* cut, as everywhere */
-    return s->kind == AT_WEAK_BOOL ? pa_int(f, s->i) : pa_number(f, scalar);
-}
-
 static at_status from_scalar(at_context *cx, const at_backend *be, at_array scalar, at_dtype dtype,
                              at_array like, at_array *out)
 {
     if (at_is_nil(like)) return at_error(cx, AT_EARG, "a scalar needs an array beside it");
     pa_frame f;
     pa_open(&f);
-    PyObject *y = px_scalar(&f, be, like.p, number_for(&f, scalar, dtype), dtype);
+    PyObject *y = px_scalar(&f, be, like.p, pa_number_as(&f, scalar, dtype), dtype);
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -257,13 +237,6 @@ static at_status to_size(at_context *cx, at_array a, at_dim *out)
     *out = AT_DIM(PyLong_AsLongLong(number));
     Py_DECREF(number);
     return PyErr_Occurred() ? pa_foreign(cx) : AT_OK;
-}
-
-/* A sum of counts, which floats have added, as an integer; what is beyond int64 is its end. */
-static int64_t clamped(PyObject *number)
-{
-    double d = PyFloat_AsDouble(number);
-    return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
 }
 
 /* A 0-d array is read, as it is where it is a size; a vector where its length cannot be told without. (Libraries read
@@ -284,8 +257,8 @@ static at_status peek(at_context *cx, at_array a, bool needed, int64_t *sum, int
         all = f->failed ? NULL : pa_keep(f, PyNumber_Float(all));
         low = f->failed ? NULL : pa_keep(f, PyNumber_Float(low));
         *known = !f->failed;
-        if (*known) *sum = clamped(all);
-        if (*known) *least = clamped(low);
+        if (*known) *sum = pa_clamped(all);
+        if (*known) *least = pa_clamped(low);
     }
     pa_close(f);
     PyErr_Clear();
@@ -622,7 +595,7 @@ at_status px_full(at_context *cx, const at_backend *be, const at_shape *shape, a
         y = pa_call(&f, FN(&f, be, astype), view, type); /* always a copy */
     } else {
         y = pa_call_named(&f, FN(&f, be, full), CONSTANT(be, named_dtype_device), sizes,
-                          number_for(&f, fill_value, dtype), type, px_device_of(&f, be, like.p));
+                          pa_number_as(&f, fill_value, dtype), type, px_device_of(&f, be, like.p));
     }
     return pa_finish(&f, cx, be, y, out);
 }

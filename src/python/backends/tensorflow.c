@@ -6,8 +6,6 @@
  * are eager tensors. */
 #include "tensorflow_state.h"
 
-#include <math.h>
-
 #include "core/dtype.h"
 
 /* --- attributes ------------------------------------------------------------------------------------------------ */
@@ -75,30 +73,10 @@ static at_status tensorflow_adopt(at_context *cx, const at_backend *be, at_array
     return pa_finish(&f, cx, be, x, out);
 }
 
-/* A Python number of the kind of a dtype: TensorFlow takes no float for an integer and no integer for a bool. What is
- * beyond a narrow float becomes an infinity. */
-static PyObject *number_for(pa_frame *f, const at_scalar *s, at_dtype dtype)
-{
-    if (f->failed) return NULL;
-    if (dtype == AT_BOOL) return s->d != 0 ? Py_True : Py_False;
-    if (ati_is_integer(dtype)) {
-        if (s->kind == AT_WEAK_FLOAT) return pa_keep(f, PyLong_FromDouble(s->d));
-        bool above = s->range == AT_FITS_UINT64;
-        return pa_keep(f, above ? PyLong_FromUnsignedLongLong((uint64_t)s->i)
-                                : PyLong_FromLongLong(s->i));
-    }
-    double most = dtype == AT_FLOAT16    ? 65504.0
-                  : dtype == AT_BFLOAT16 ? 3.3895313892515355e38
-                  : dtype == AT_FLOAT32  ? 3.4028234663852886e38
-                                         : Py_HUGE_VAL;
-    double d = fabs(s->d) > most ? copysign(Py_HUGE_VAL, s->d) : s->d;
-    return pa_keep(f, PyFloat_FromDouble(d));
-}
-
 static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scalar, at_dtype dtype)
 {
     if (scalar.be != &at_weak) return pf_cast(f, be, pf_tensor(f, be, scalar.p), dtype);
-    PyObject *number = number_for(f, scalar.p, dtype);
+    PyObject *number = pa_number_as(f, scalar, dtype);
     return pf_call(f, be, constant, number, pf_dtype_object(f, be, dtype));
 }
 

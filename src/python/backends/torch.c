@@ -5,8 +5,6 @@
  * index_add. Values are read in one place only, peek(), and only from plain eager tensors on the CPU. */
 #include "torch_state.h"
 
-#include <math.h>
-
 #include "core/dtype.h"
 
 /* --- attributes ------------------------------------------------------------------------------------------ */
@@ -78,12 +76,6 @@ static PyObject *dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
     return dtype;
 }
 
-static int64_t clamped(PyObject *number)
-{
-    double d = PyFloat_AsDouble(number);
-    return d >= 9.2e18 ? INT64_MAX : d <= -9.2e18 ? INT64_MIN : (int64_t)d;
-}
-
 static at_status torch_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t *least,
                             bool *known)
 {
@@ -97,13 +89,13 @@ static at_status torch_peek(at_context *cx, at_array a, bool needed, int64_t *su
     PyObject *wide =
         pa_call_named(&f, st->fn[FN_to], CONSTANT(st, named_dtype), a.p, st->dtype[AT_FLOAT64]);
     PyObject *total = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_sum], wide));
-    *sum = total == NULL ? 0 : clamped(total);
+    *sum = total == NULL ? 0 : pa_clamped(total);
     *least = 0;
     PyObject *size = shape_tuple(&f, a.be, a.p);
     if (size != NULL &&
         (PyTuple_GET_SIZE(size) == 0 || PyLong_AsLong(PyTuple_GET_ITEM(size, 0)) > 0)) {
         PyObject *low = pa_call(&f, st->fn[FN_item], pa_call(&f, st->fn[FN_min], wide));
-        *least = low == NULL ? 0 : clamped(low);
+        *least = low == NULL ? 0 : pa_clamped(low);
     }
     *known = !f.failed;
     at_array none = AT_NIL;
@@ -134,21 +126,6 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
     return pa_finish(&f, cx, be, x, out);
 }
 
-/* What is beyond a narrow float becomes an infinity; torch would refuse it. */
-static PyObject *number_for(pa_frame *f, at_array scalar, at_dtype dtype)
-{
-    const at_scalar *s = scalar.be == &at_weak ? scalar.p : NULL;
-    if (s != NULL && s->kind == AT_WEAK_FLOAT && ati_is_integer(dtype))
-        return pa_keep(f, PyLong_FromDouble(s->d)); /* cut, as everywhere; torch may refuse it */
-    double most = dtype == AT_FLOAT16    ? 65504.0
-                  : dtype == AT_BFLOAT16 ? 3.3895313892515355e38
-                  : dtype == AT_FLOAT32  ? 3.4028234663852886e38
-                                         : Py_HUGE_VAL;
-    if (s != NULL && fabs(s->d) > most && ati_is_float(dtype))
-        return pa_keep(f, PyFloat_FromDouble(copysign(Py_HUGE_VAL, s->d)));
-    return pa_number(f, scalar);
-}
-
 /* A symbol takes a 0-d tensor and adds itself: torch.full would be compiled anew for each value. */
 static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scalar, at_dtype dtype,
                                PyObject *like)
@@ -157,7 +134,7 @@ static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scala
     PyObject *dt = dtype_object(f, be, dtype);
     if (scalar.be == &at_weak)
         return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like,
-                             CONSTANT(st, scalar_shape), number_for(f, scalar, dtype), dt);
+                             CONSTANT(st, scalar_shape), pa_number_as(f, scalar, dtype), dt);
     PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like,
                                    CONSTANT(st, scalar_shape), dt);
     PyObject *sum = pa_call(f, st->fn[FN_add], zero, scalar.p);
@@ -285,7 +262,7 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
         at_array a = operand[i];
         args[i + 1] = a.be == be   ? a.p
                       : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
-                                   : number_for(&f, a, t);
+                                   : pa_number_as(&f, a, t);
     }
     return pa_finish(&f, cx, be,
                      pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
@@ -635,7 +612,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
     PyObject *beside = like.be == be ? like.p : fill_value.p; /* one of them is a tensor */
     if (fill_value.be == &at_weak) {
         y = pa_call_named(&f, st->fn[FN_new_full], CONSTANT(st, named_dtype), beside, sizes,
-                          number_for(&f, fill_value, dtype), dtype_object(&f, be, dtype));
+                          pa_number_as(&f, fill_value, dtype), dtype_object(&f, be, dtype));
         return pa_finish(&f, cx, be, y, out);
     }
     PyObject *value = fill_value.be == be ? cast(&f, be, fill_value.p, dtype)
