@@ -29,6 +29,7 @@ typedef struct pa_known_type {
 /* --- module state ----------------------------------------------------------------------------------- */
 
 struct pa_state {
+    PyObject *module;      /* the module itself, borrowed: it owns this state */
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
     at_backend numpy;      /* always awake */
     /* Frameworks; state is NULL until the first array is seen. A framework's symbols are the sizes and scalars that

@@ -33,6 +33,7 @@ static int check(const at_backend *be)
 static int execute(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
+    st->module = module;
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
         pa_options_init(st) < 0)
         return -1;

@@ -33,14 +33,9 @@ static PyObject *static_arguments(pa_frame *f, const pa_signature *sig)
 /* functools.partial(_formula, flags, op), named like the op in profiles and lowered programs. */
 static PyObject *body_of(pa_frame *f, const jax_state *st, int op, bool tracked)
 {
-    PyObject *core = pa_loaded("anytensor._core");
-    PyObject *formula = core == NULL ? NULL : PyObject_GetAttrString(core, "_formula");
-    if (formula == NULL) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ImportError, "anytensor._core is not loaded");
-        return pa_keep(f, NULL);
-    }
+    PyObject *formula = pa_keep(f, PyObject_GetAttrString(st->home->module, "_formula"));
     PyObject *flags = pa_int(f, AT_GENERIC | (tracked ? 0 : AT_UNTRACKED));
-    PyObject *body = pa_call(f, st->partial, pa_keep(f, formula), flags, pa_int(f, op));
+    PyObject *body = pa_call(f, st->partial, formula, flags, pa_int(f, op));
     PyObject *name = pa_keep(f, PyUnicode_FromString(pa_signature_at(op)->name));
     if (body == NULL || name == NULL || PyObject_SetAttrString(body, "__name__", name) < 0)
         return pa_keep(f, NULL);
