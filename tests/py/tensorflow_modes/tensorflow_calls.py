@@ -163,12 +163,15 @@ CALLS = {
         lambda x, n: at.full((n,), n, dtype="float32", like=x),
         lambda x, n, scale: at.full((2, n), scale, like=x),
         lambda whole: at.zeros_like(whole, "float32"),
+        lambda half: at.ones_like(half),
         lambda x: at.full_like(x, -INF),
         lambda x, n: at.arange(n, like=x),
         lambda x: at.arange(at.shape(x)[0], like=x),
         lambda x, n: at.arange(n, 0, -1, like=x),
         lambda x, n: at.arange(0, n, 0.5, like=x),
         lambda x, n: at.arange(5, n, like=x, dtype="uint8"),
+        lambda x, v: at.align_arrays(x, v)[1],
+        lambda x: at.align_arrays(x, None, 2)[2],
     ],
 }
 

@@ -31,6 +31,11 @@ def check(family, got, want, where):
         assert text is None, f"{family}[{k}] {where}: {text}"
 
 
+def test_every_function_is_called_in_a_graph():
+    names = {name for calls in CALLS.values() for call in calls for name in call.__code__.co_names}
+    assert set(at._core.ops) <= names
+
+
 @how
 @family
 def test_a_graph_of_known_sizes_gives_what_eager_gives(family, how):

@@ -228,6 +228,8 @@ PLAIN_CALLS = _calls(
         lambda x, n: at.arange(0, n, 0.5, like=x),
         lambda x, n: at.arange(n, dtype="float32", like=x),
         lambda x, n: at.arange(n, like=x, device="cpu"),
+        lambda x, v: at.align_arrays(x, v)[1],
+        lambda x: at.align_arrays(x, None, 2)[2],
     ),
 )
 
