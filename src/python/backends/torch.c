@@ -126,8 +126,8 @@ static at_status torch_adopt(at_context *cx, const at_backend *be, at_array a, a
     return pa_finish(&f, cx, be, x, out);
 }
 
-/* torch.jit.trace knows no truths among the numbers. */
-static PyObject *number_for(pa_frame *f, at_array scalar, at_dtype dtype)
+/* A fill value: torch.jit.trace knows no truths among them. */
+static PyObject *fill_number(pa_frame *f, at_array scalar, at_dtype dtype)
 {
     if (dtype != AT_BOOL || scalar.be != &at_weak) return pa_number_as(f, scalar, dtype);
     return pa_int(f, ((const at_scalar *)scalar.p)->d != 0);
@@ -141,7 +141,7 @@ static PyObject *scalar_tensor(pa_frame *f, const at_backend *be, at_array scala
     PyObject *dt = dtype_object(f, be, dtype);
     if (scalar.be == &at_weak)
         return pa_call_named(f, st->fn[FN_new_full], CONSTANT(st, named_dtype), like,
-                             CONSTANT(st, scalar_shape), number_for(f, scalar, dtype), dt);
+                             CONSTANT(st, scalar_shape), fill_number(f, scalar, dtype), dt);
     PyObject *zero = pa_call_named(f, st->fn[FN_new_zeros], CONSTANT(st, named_dtype), like,
                                    CONSTANT(st, scalar_shape), dt);
     PyObject *sum = pa_call(f, st->fn[FN_add], zero, scalar.p);
@@ -269,7 +269,7 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
         at_array a = operand[i];
         args[i + 1] = a.be == be   ? a.p
                       : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
-                                   : number_for(&f, a, t);
+                                   : pa_number_as(&f, a, t);
     }
     return pa_finish(&f, cx, be,
                      pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
@@ -619,7 +619,7 @@ static at_status torch_full(at_context *cx, const at_backend *be, const at_shape
     PyObject *beside = like.be == be ? like.p : fill_value.p; /* one of them is a tensor */
     if (fill_value.be == &at_weak) {
         y = pa_call_named(&f, st->fn[FN_new_full], CONSTANT(st, named_dtype), beside, sizes,
-                          number_for(&f, fill_value, dtype), dtype_object(&f, be, dtype));
+                          fill_number(&f, fill_value, dtype), dtype_object(&f, be, dtype));
         return pa_finish(&f, cx, be, y, out);
     }
     PyObject *value = fill_value.be == be ? cast(&f, be, fill_value.p, dtype)
