@@ -26,7 +26,7 @@ from figures import ASKED, TOLD
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 IMPORTS = 15  # fresh processes per package
-TOLD_ROUNDS = 4  # for functions without a target
+TOLD_ROUNDS = 2  # for functions without a target: there are many, and JAX and TensorFlow are slow
 
 
 def environment(role):
