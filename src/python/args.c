@@ -316,7 +316,8 @@ bool pa_to_dtype(pa_state *st, const char *op, PyObject *obj, at_dtype *out)
     if (obj == Py_None) return true;
     if (PyUnicode_Check(obj)) *out = dtype_of_text(obj);
     for (size_t i = 0; i < pa_framework_count && *out == AT_NODTYPE && !PyErr_Occurred(); i++)
-        *out = pa_frameworks[i]->dtype(pa_arrays_of(st, pa_frameworks[i]), obj);
+        if (pa_frameworks[i]->dtype != NULL)
+            *out = pa_frameworks[i]->dtype(pa_arrays_of(st, pa_frameworks[i]), obj);
     if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_numpy_dtype(obj);
     if (*out == AT_NODTYPE && !PyErr_Occurred()) *out = pa_space_dtype(st, obj);
     if (PyErr_Occurred()) return false;
@@ -441,24 +442,32 @@ static bool one_framework(const pa_edge *e, const void *into)
     return true;
 }
 
-/* Dtypes come last: an array beside one may have to wake the framework that knows it. */
-static bool convert_all(pa_edge *e, void *into, bool dtypes)
+static bool convert_one(pa_edge *e, int i, void *into)
 {
     PyObject *const *defaults = e->st->defaults + (size_t)e->sig->op * PA_MAX_PARAMS;
-    for (int i = 0; i < e->sig->count; i++) {
-        if ((e->sig->param[i].role == PA_DTYPE) != dtypes) continue;
-        PyObject *obj = e->value[i] != NULL ? e->value[i] : defaults[i];
-        if (obj == NULL) {
-            PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s' (pos %d)",
-                         e->sig->name, e->sig->param[i].name, i + 1);
-            return false;
-        }
-        if (!convert(e, i, obj, (char *)into + e->sig->param[i].offset)) {
-            if (!PyErr_Occurred()) pa_raise(e);
-            return false;
-        }
+    PyObject *obj = e->value[i] != NULL ? e->value[i] : defaults[i];
+    if (obj == NULL) {
+        PyErr_Format(PyExc_TypeError, "%s() missing required argument '%s' (pos %d)", e->sig->name,
+                     e->sig->param[i].name, i + 1);
+        return false;
     }
-    return true;
+    bool fine = convert(e, i, obj, (char *)into + e->sig->param[i].offset);
+    if (!fine && !PyErr_Occurred()) pa_raise(e);
+    return fine;
+}
+
+/* The dtype, of which an op has one at most, comes last: an array beside it may have to wake the framework that knows
+ * it. */
+static bool convert_all(pa_edge *e, void *into)
+{
+    int dtype = -1;
+    for (int i = 0; i < e->sig->count; i++) {
+        if (e->sig->param[i].role == PA_DTYPE)
+            dtype = i;
+        else if (!convert_one(e, i, into))
+            return false;
+    }
+    return dtype < 0 || convert_one(e, dtype, into);
 }
 
 static void release(pa_edge *e)
@@ -479,8 +488,8 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
     e->cx.flags = flags;
     if (bind_positional(e, args, nargs) &&
-        (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) &&
-        convert_all(e, into, false) && convert_all(e, into, true) && one_framework(e, into))
+        (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) && convert_all(e, into) &&
+        one_framework(e, into))
         return true;
     release(e);
     return false;

@@ -26,11 +26,16 @@ void pa_close(pa_frame *f)
     while (f->count > 0) Py_DECREF(f->own[--f->count]);
 }
 
-PyObject *pa_give(pa_frame *up, pa_frame *f, PyObject *result)
+PyObject *pa_take(pa_frame *f, PyObject *result)
 {
     PyObject *owned = f->failed ? NULL : Py_XNewRef(result);
     pa_close(f);
-    return pa_keep(up, owned);
+    return owned;
+}
+
+PyObject *pa_give(pa_frame *up, pa_frame *f, PyObject *result)
+{
+    return pa_keep(up, pa_take(f, result));
 }
 
 PyObject *pa_vectorcall(pa_frame *f, PyObject *callable, PyObject *const *args, size_t nargs,
@@ -95,6 +100,33 @@ PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype)
     }
     if (!ati_is_integer(dtype)) return pa_number(f, scalar);
     return pa_keep(f, s->kind == AT_WEAK_FLOAT ? PyLong_FromDouble(s->d) : integer_of(s));
+}
+
+PyObject *pa_axes(pa_frame *f, const at_axes *axes, int ndim)
+{
+    if (f->failed) return NULL;
+    if (axes->count < 0 && ndim < 0) return Py_None;
+    int count = axes->count < 0 ? ndim : axes->count;
+    PyObject *tuple = pa_keep(f, PyTuple_New(count));
+    for (int k = 0; tuple != NULL && k < count; k++) {
+        PyObject *axis = PyLong_FromLong(axes->count < 0 ? k : axes->axis[k]);
+        if (axis == NULL) return pa_keep(f, NULL);
+        PyTuple_SET_ITEM(tuple, k, axis);
+    }
+    return tuple;
+}
+
+at_scalar pa_identity(at_dtype dtype, bool least)
+{
+    if (ati_is_float(dtype))
+        return (at_scalar){.kind = AT_WEAK_FLOAT, .d = least ? -Py_HUGE_VAL : Py_HUGE_VAL};
+    bool is_signed = ati_dtype_kind(dtype) == 'i';
+    uint64_t top = UINT64_MAX >> (64 - 8 * (int)at_dtype_size(dtype) + (is_signed ? 1 : 0));
+    at_scalar s = {.kind = AT_WEAK_INT, .i = least ? 0 : (int64_t)top};
+    if (least && is_signed) s.i = -(int64_t)top - 1;
+    if (!least && top > INT64_MAX) s.range = AT_FITS_UINT64;
+    s.d = s.range == AT_FITS_UINT64 ? (double)top : (double)s.i;
+    return s;
 }
 
 int64_t pa_clamped(PyObject *number)

@@ -77,13 +77,15 @@ int pa_numpy_visit(at_backend *be, visitproc visit, void *arg);
 typedef struct pa_framework {
     const char *module;
     size_t arrays, symbols; /* offsets of its backends in pa_state */
-    /* Resolves everything once and fills be; -1 with an exception that names the framework's version. */
+    /* Resolves everything once and fills be; -1 with an exception that names the framework's version. It may run
+     * Python, and so in two threads at once: the registry keeps the first one's and clears the other's. */
     int (*wake)(pa_state *st, at_backend *be, PyObject *module);
     /* 1: arrays of this type are the framework's; 2: its symbols; 0: neither; -1: exception. */
     int (*owns)(PyObject *module, PyTypeObject *type);
-    /* The framework's own dtype object; AT_NODTYPE if it is none. be may sleep. */
+    /* The framework's own dtype object; AT_NODTYPE if it is none. be may sleep. NULL: its dtypes are NumPy's. */
     at_dtype (*dtype)(const at_backend *be, PyObject *obj);
-    /* Whether the comparison of two sizes (any object but a bool) may be taken as true; -1: exception. */
+    /* Whether the comparison of two sizes (any object but a bool) may be taken as true; -1: exception. NULL: as
+     * Python takes it. */
     int (*holds)(PyObject *module, PyObject *condition);
     int (*visit)(at_backend *be, visitproc visit, void *arg);
     void (*clear)(at_backend *be);
@@ -149,6 +151,8 @@ static inline void pa_open_in(pa_frame *f, const pa_frame *up)
     f->failed = up->failed;
 }
 PyObject *pa_give(pa_frame *up, pa_frame *f, PyObject *result);
+/* Ends a frame that is nobody's: the result as a new reference, or NULL. */
+PyObject *pa_take(pa_frame *f, PyObject *result);
 
 /* Gives the frame a new reference (NULL fails it); returns it borrowed. */
 PyObject *pa_keep(pa_frame *f, PyObject *owned);
@@ -178,6 +182,10 @@ PyObject *pa_number(pa_frame *f, at_array scalar);
 PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype);
 /* A whole float or integer as an int64; what is beyond is its end. */
 int64_t pa_clamped(PyObject *number);
+/* Axes as a tuple. All of them are spelled out where the rank is given, and None where it is -1. */
+PyObject *pa_axes(pa_frame *f, const at_axes *axes, int ndim);
+/* What every other number of a dtype beats: the start of a maximum (least) or of a minimum. */
+at_scalar pa_identity(at_dtype dtype, bool least);
 /* A tuple of sizes. */
 PyObject *pa_shape(pa_frame *f, const at_shape *shape);
 

@@ -45,6 +45,18 @@ static void remember(pa_state *st, PyTypeObject *type, const at_backend *be)
     *known = (pa_known_type){type, weakref, be};
 }
 
+/* Fills a backend; another thread may have been faster while the adapter looked its functions up. */
+static int wake(pa_state *st, const pa_framework *fw, at_backend *be, PyObject *module)
+{
+    at_backend made = {0};
+    if (fw->wake(st, &made, module) < 0) return -1;
+    if (be->state == NULL)
+        *be = made;
+    else
+        fw->clear(&made);
+    return 0;
+}
+
 /* One framework's answer for a type; wakes its adapter at the first hit. NULL with or without an exception. */
 static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject *type)
 {
@@ -53,7 +65,7 @@ static const at_backend *ask(pa_state *st, const pa_framework *fw, PyTypeObject 
     Py_INCREF(module);
     int owns = fw->owns(module, type);
     at_backend *be = pa_arrays_of(st, fw), *symbols = symbols_of(st, fw);
-    if (owns > 0 && be->state == NULL && fw->wake(st, be, module) < 0) owns = -1;
+    if (owns > 0 && be->state == NULL && wake(st, fw, be, module) < 0) owns = -1;
     if (owns > 0 && symbols->name == NULL) pa_symbol_make(symbols, fw);
     Py_DECREF(module);
     return owns == 1 ? be : owns == 2 ? symbols : NULL;

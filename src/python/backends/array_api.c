@@ -349,19 +349,6 @@ at_status px_where(at_context *cx, const at_backend *be, at_array condition, at_
 
 /* --- reductions --------------------------------------------------------------------------------------------------- */
 
-/* None, or a tuple of axes. */
-static PyObject *axes_object(pa_frame *f, const at_axes *axes)
-{
-    if (f->failed || axes->count < 0) return f->failed ? NULL : Py_None;
-    PyObject *tuple = pa_keep(f, PyTuple_New(axes->count));
-    for (int k = 0; tuple != NULL && k < axes->count; k++) {
-        PyObject *axis = PyLong_FromLong(axes->axis[k]);
-        if (axis == NULL) return pa_keep(f, NULL);
-        PyTuple_SET_ITEM(tuple, k, axis);
-    }
-    return tuple;
-}
-
 /* Sums and products keep the dtype; no axes (not all of them) leave the array as it is. */
 static at_status fold(at_context *cx, const at_backend *be, int fn, at_array x, const at_axes *axes,
                       bool keepdims, at_array *out)
@@ -372,7 +359,7 @@ static at_status fold(at_context *cx, const at_backend *be, int fn, at_array x, 
     PyObject *dtype = attribute(&f, x.p, CONSTANT(be, dtype));
     PyObject *y =
         pa_call_named(&f, px_function(&f, be, fn), CONSTANT(be, named_axis_dtype_keepdims), x.p,
-                      axes_object(&f, axes), dtype, keepdims ? Py_True : Py_False);
+                      pa_axes(&f, axes, -1), dtype, keepdims ? Py_True : Py_False);
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -386,7 +373,7 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
     bool truths = px_dtype_of(&f, be, x.p) == AT_BOOL;
     PyObject *rows = truths ? px_cast(&f, be, x.p, AT_UINT8) : x.p;
     PyObject *y = pa_call_named(&f, px_function(&f, be, fn), CONSTANT(be, named_axis_keepdims),
-                                rows, axes_object(&f, axes), keepdims ? Py_True : Py_False);
+                                rows, pa_axes(&f, axes, -1), keepdims ? Py_True : Py_False);
     return pa_finish(&f, cx, be, truths ? px_cast(&f, be, y, AT_BOOL) : y, out);
 }
 

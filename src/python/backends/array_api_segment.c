@@ -99,8 +99,7 @@ static PyObject *step(pa_frame *hold, const sorted_rows *s, PyObject *rows, int6
     PyObject *parts = f->failed ? NULL : pa_keep(f, PyTuple_Pack(2, head, tail));
     PyObject *next =
         pa_call_named(f, FN(f, be, concat), CONSTANT(be, named_axis), parts, CONSTANT(be, zero));
-    Py_XINCREF(next);
-    pa_close(f);
+    next = pa_take(f, next);
     pa_close(hold);
     return pa_keep(hold, next);
 }
@@ -134,16 +133,9 @@ static PyObject *last_rows(pa_frame *up, const sorted_rows *s, PyObject *rows, i
 /* The value that leaves every other one as it is, as a Python number. */
 static PyObject *identity_of(pa_frame *f, int fn, at_dtype t)
 {
-    bool least = fn == FN_maximum;
-    if (f->failed) return NULL;
-    if (ati_is_float(t))
-        return pa_keep(f, PyFloat_FromDouble(fn == FN_add ? 0.0
-                                             : least      ? -Py_HUGE_VAL
-                                                          : Py_HUGE_VAL));
-    bool is_signed = ati_dtype_kind(t) == 'i';
-    uint64_t top = UINT64_MAX >> (64 - 8 * (int)at_dtype_size(t) + (is_signed ? 1 : 0));
-    if (fn == FN_add || (least && !is_signed)) return pa_int(f, 0);
-    return least ? pa_int(f, -(int64_t)top - 1) : pa_keep(f, PyLong_FromUnsignedLongLong(top));
+    at_scalar first = {.kind = AT_WEAK_INT};
+    if (fn != FN_add) first = pa_identity(t, fn == FN_maximum);
+    return pa_number_as(f, (at_array){&first, &at_weak}, t);
 }
 
 /* x (E, ...) folded by slot, E > 0. */

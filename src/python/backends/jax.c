@@ -52,9 +52,7 @@ static PyObject *make_jitted(const jax_state *st, int op, bool tracked)
     PyObject *names = pa_keep(&f, Py_BuildValue("(ss)", "static_argnums", "inline"));
     PyObject *made =
         names == NULL ? NULL : pa_call_named(&f, st->fn[FN_jit], names, body, still, Py_True);
-    Py_XINCREF(made);
-    pa_close(&f);
-    return made;
+    return pa_take(&f, made);
 }
 
 /* Borrowed. Another thread may have been faster while JAX was at work: its function stays. */
@@ -140,13 +138,7 @@ static void push_AXIS(through *t, int axis)
     push(t, axis == AT_NO_AXIS ? Py_None : pa_int(&t->f, axis));
 }
 
-static void push_AXES(through *t, at_axes axes)
-{
-    PyObject *tuple = axes.count < 0 ? Py_None : pa_keep(&t->f, PyTuple_New(axes.count));
-    for (int k = 0; tuple != NULL && k < axes.count; k++)
-        PyTuple_SET_ITEM(tuple, k, PyLong_FromLong(axes.axis[k]));
-    push(t, tuple);
-}
+static void push_AXES(through *t, at_axes axes) { push(t, pa_axes(&t->f, &axes, -1)); }
 
 static void push_FLAG(through *t, bool flag) { push(t, flag ? Py_True : Py_False); }
 
@@ -332,10 +324,6 @@ static int wake(pa_state *home, at_backend *be, PyObject *jax)
         pa_complain(jax);
         return -1;
     }
-    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
-        free_state(st);
-        return 0;
-    }
     fill(be);
     be->state = st;
     return 0;
@@ -347,20 +335,6 @@ static int owns(PyObject *jax, PyTypeObject *type)
     if (pa_derives(jax, "Array", type) || pa_derives(jax, "core.Tracer", type)) return 1;
     PyObject *shapes = pa_loaded("jax._src.export.shape_poly");
     return shapes != NULL && pa_derives(shapes, "_DimExpr", type) ? 2 : 0;
-}
-
-/* JAX's dtypes are NumPy's. */
-static at_dtype dtype_of(const at_backend *be, PyObject *obj)
-{
-    (void)be;
-    (void)obj;
-    return AT_NODTYPE;
-}
-
-static int holds(PyObject *jax, PyObject *condition)
-{
-    (void)jax;
-    return PyObject_IsTrue(condition);
 }
 
 static int visit_state(at_backend *be, visitproc visit, void *arg)
@@ -388,8 +362,6 @@ const pa_framework pa_jax = {
     .symbols = offsetof(pa_state, jax_symbol),
     .wake = wake,
     .owns = owns,
-    .dtype = dtype_of,
-    .holds = holds,
     .visit = visit_state,
     .clear = clear,
 };

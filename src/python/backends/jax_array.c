@@ -212,16 +212,15 @@ at_status pj_arange(at_context *cx, const at_backend *be, at_array start, at_arr
     const jax_state *st = state_of(be);
     pa_frame f;
     pa_open(&f);
-    PyObject *where = (PyObject *)device;
+    PyObject *where = device == NULL ? Py_None : (PyObject *)device;
     PyObject *from = bound(&f, be, start), *to = bound(&f, be, stop);
     PyObject *by = pa_step(&f, bound(&f, be, step));
-    if (where == NULL) where = sharding_like(&f, st, like, CONSTANT(st, flat_shape));
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
                                 by, pj_dtype(&f, st, dtype), where);
-    if (device == NULL && where != Py_None && y != NULL) { /* now that the length is known */
+    if (device == NULL && y != NULL) { /* the length decides whether like's sharding holds it */
         PyObject *length = pa_keep(&f, PyObject_GetAttr(y, CONSTANT(st, shape)));
-        PyObject *own = length == NULL ? NULL : sharding_like(&f, st, like, length);
-        if (own != where) y = pa_call(&f, st->fn[FN_device_put], y, own);
+        where = length == NULL ? NULL : sharding_like(&f, st, like, length);
+        if (where != Py_None) y = pa_call(&f, st->fn[FN_device_put], y, where);
     }
     return pa_finish(&f, cx, be, y, out);
 }

@@ -147,14 +147,6 @@ at_status pj_lax_where(at_context *cx, const at_backend *be, at_array condition,
 
 /* --- reductions -------------------------------------------------------------------------------------------------- */
 
-static PyObject *axes_object(pa_frame *f, at_axes axes)
-{
-    PyObject *tuple = axes.count < 0 ? Py_None : pa_keep(f, PyTuple_New(axes.count));
-    for (int k = 0; tuple != NULL && k < axes.count; k++)
-        PyTuple_SET_ITEM(tuple, k, PyLong_FromLong(axes.axis[k]));
-    return tuple;
-}
-
 #define REDUCE_SLOT(name)                                                                          \
     at_status pj_lax_##name(at_context *cx, const at_backend *be, at_array x, at_axes axes,        \
                             bool keepdims, at_array *out)                                          \
@@ -162,7 +154,7 @@ static PyObject *axes_object(pa_frame *f, at_axes axes)
         pa_frame f;                                                                                \
         pa_open(&f);                                                                               \
         PyObject *y = pa_call_named(&f, FN(be, name), CONSTANT(state_of(be), named_axis_keepdims), \
-                                    x.p, axes_object(&f, axes), keepdims ? Py_True : Py_False);    \
+                                    x.p, pa_axes(&f, &axes, -1), keepdims ? Py_True : Py_False);   \
         return pa_finish(&f, cx, be, y, out);                                                      \
     }
 
@@ -249,7 +241,7 @@ at_status pj_lax_take(at_context *cx, const at_backend *be, at_array x, at_array
         return cx->status;
     pa_frame f;
     pa_open(&f);
-    PyObject *source = x.p, *on = axis == AT_NO_AXIS ? Py_None : pa_int(&f, axis);
+    PyObject *on = axis == AT_NO_AXIS ? Py_None : pa_int(&f, axis);
     at_dim n = AT_DIM(INT32_MAX);
     int k = axis < 0 ? axis + shape.ndim : axis;
     if (axis != AT_NO_AXIS && k >= 0 && k < shape.ndim && at_is_nil(shape.dim[k].sym))
@@ -257,8 +249,8 @@ at_status pj_lax_take(at_context *cx, const at_backend *be, at_array x, at_array
     PyObject *index = to_index(&f, be, indices, n, n.n < INT32_MAX ? (int)-n.n - 1 : INT32_MIN);
     /* None stands for NaN; a NaN of our own, a static argument there, would equal no key of JAX's caches */
     PyObject *gap = ati_is_float(t) ? Py_None : CONSTANT(st, zero);
-    PyObject *y = pa_call_named(&f, st->fn[FN_take], CONSTANT(st, named_axis_mode_fill), source,
-                                index, on, CONSTANT(st, fill), gap);
+    PyObject *y = pa_call_named(&f, st->fn[FN_take], CONSTANT(st, named_axis_mode_fill), x.p, index,
+                                on, CONSTANT(st, fill), gap);
     for (int i = 0; i < shape.ndim; i++) at_release(shape.dim[i].sym);
     return pa_finish(&f, cx, be, y, out);
 }
@@ -412,9 +404,7 @@ static PyObject *halved(const at_backend *be, PyObject *sums, int64_t slots, int
         }
         y = pa_call(&f, FN(be, concatenate), both);
     }
-    Py_XINCREF(y);
-    pa_close(&f);
-    return y;
+    return pa_take(&f, y);
 }
 
 /* Sums of the blocks, two and two: (blocks * slots, ...) to (slots, ...). A frame has no places for all rounds. */
@@ -453,20 +443,6 @@ at_status pj_lax_slot_sum(at_context *cx, const at_backend *be, at_array x, at_a
 
 /* --- extremes -------------------------------------------------------------------------------------------------------------- */
 
-/* The value that every other one beats. */
-static PyObject *identity(pa_frame *f, const at_backend *be, at_dtype t, bool least)
-{
-    if (ati_is_float(t)) return number(f, be, least ? -Py_HUGE_VAL : Py_HUGE_VAL, t);
-    int bits = 8 * (int)at_dtype_size(t);
-    bool is_signed = ati_dtype_kind(t) == 'i';
-    uint64_t top = UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0));
-    at_scalar place = {.kind = AT_WEAK_INT,
-                       .range = !least && top > INT64_MAX ? AT_FITS_UINT64 : AT_FITS_INT64};
-    place.i = !least ? (int64_t)top : is_signed ? -(int64_t)top - 1 : 0;
-    place.d = (double)place.i;
-    return pj_scalar(f, be, (at_array){&place, &at_weak}, t);
-}
-
 static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                          at_dim slots, bool max, at_array *out)
 {
@@ -474,8 +450,9 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
     pa_frame f;
     pa_open(&f);
-    PyObject *start =
-        filled(&f, be, rows_shape(&f, be, x.p, pa_size(&f, slots)), identity(&f, be, t, max), t);
+    at_scalar first = pa_identity(t, max);
+    PyObject *start = filled(&f, be, rows_shape(&f, be, x.p, pa_size(&f, slots)),
+                             pj_scalar(&f, be, (at_array){&first, &at_weak}, t), t);
     int fn = max ? FN_scatter_max : FN_scatter_min;
     return pa_finish(&f, cx, be, scatter(&f, be, fn, start, slot_ids.p, x.p), out);
 }
@@ -512,9 +489,7 @@ static PyObject *repeated(const at_backend *be, PyObject *x, int64_t k)
         y = pa_call(&f, FN(be, broadcast_in_dim), x, grid, axes_between(&f, 1, ndim + 1));
         y = pa_call(&f, FN(be, reshape), y, rows_shape(&f, be, x, pa_int(&f, k * slots)));
     }
-    Py_XINCREF(y);
-    pa_close(&f);
-    return y;
+    return pa_take(&f, y);
 }
 
 /* Rows are read off repeated slots where a derivative may be taken: the derivative of reading is a sum over the rows of

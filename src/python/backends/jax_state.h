@@ -18,7 +18,6 @@
     X(exp, "lax.exp")                                                                              \
     X(log, "lax.log")                                                                              \
     X(sqrt, "lax.sqrt")                                                                            \
-    X(rsqrt, "lax.rsqrt")                                                                          \
     X(ne, "lax.ne")                                                                                \
     X(is_finite, "lax.is_finite")                                                                  \
     X(stop_gradient, "lax.stop_gradient")                                                          \
@@ -74,12 +73,10 @@ enum {
 #define CONSTANTS(X)                                                                               \
     X(dtype, PyUnicode_InternFromString("dtype"))                                                  \
     X(shape, PyUnicode_InternFromString("shape"))                                                  \
-    X(ndim, PyUnicode_InternFromString("ndim"))                                                    \
     X(committed, PyUnicode_InternFromString("committed"))                                          \
     X(sharding, PyUnicode_InternFromString("sharding"))                                            \
     X(mesh, PyUnicode_InternFromString("mesh"))                                                    \
     X(named_mode, Py_BuildValue("(s)", "mode"))                                                    \
-    X(named_slices_mode, Py_BuildValue("(ss)", "slice_sizes", "mode"))                             \
     X(named_sharding, Py_BuildValue("(s)", "sharding"))                                            \
     X(named_axis, Py_BuildValue("(s)", "axis"))                                                    \
     X(named_axis_keepdims, Py_BuildValue("(ss)", "axis", "keepdims"))                              \

@@ -358,15 +358,7 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
 {
     pa_frame f;
     pa_open(&f);
-    PyObject *axis = Py_None;
-    if (axes->count >= 0) axis = pa_keep(&f, PyTuple_New(axes->count));
-    for (int k = 0; axis != NULL && k < axes->count; k++) {
-        PyObject *one = PyLong_FromLong(axes->axis[k]);
-        if (one == NULL)
-            axis = pa_keep(&f, NULL);
-        else
-            PyTuple_SET_ITEM(axis, k, one);
-    }
+    PyObject *axis = pa_axes(&f, axes, -1);
     PyObject *y =
         pa_call(&f, function(be, fn), x.p, axis, dtype == NULL ? Py_None : (PyObject *)dtype,
                 Py_None, keepdims ? Py_True : Py_False);

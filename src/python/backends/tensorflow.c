@@ -153,28 +153,27 @@ BINARY_SLOT(mul)
 BINARY_SLOT(div)
 BINARY_SLOT(equal)
 
-/* TensorFlow asks floats only. */
-static at_status tensorflow_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
+/* A question that TensorFlow asks floats only; what all others answer is made by a ..._like() function. */
+static at_status ask_floats(at_context *cx, const at_backend *be, int fn, int others, at_array x,
+                            at_array *out)
 {
     pa_frame f;
     pa_open(&f);
+    bool floats = ati_is_float(pf_type(&f, x));
     PyObject *a = pf_tensor(&f, be, x.p);
-    PyObject *y = ati_is_float(pf_type(&f, x))
-                      ? pf_call(&f, be, is_nan, a)
-                      : pf_call(&f, be, zeros_like, pf_cast(&f, be, a, AT_BOOL));
-    return pa_finish(&f, cx, be, y, out);
+    PyObject *args[] = {NULL, floats ? a : pf_cast(&f, be, a, AT_BOOL)};
+    return pa_finish(&f, cx, be, pf_vectorcall(&f, be, floats ? fn : others, args + 1, 1), out);
+}
+
+static at_status tensorflow_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    return ask_floats(cx, be, FN_is_nan, FN_zeros_like, x, out);
 }
 
 static at_status tensorflow_is_finite(at_context *cx, const at_backend *be, at_array x,
                                       at_array *out)
 {
-    pa_frame f;
-    pa_open(&f);
-    PyObject *a = pf_tensor(&f, be, x.p);
-    PyObject *y = ati_is_float(pf_type(&f, x))
-                      ? pf_call(&f, be, is_finite, a)
-                      : pf_call(&f, be, ones_like, pf_cast(&f, be, a, AT_BOOL));
-    return pa_finish(&f, cx, be, y, out);
+    return ask_floats(cx, be, FN_is_finite, FN_ones_like, x, out);
 }
 
 /* x where it wins or is NaN, else y: XLA's own maximum passes over NaN. */
@@ -689,8 +688,11 @@ static at_status tensorflow_arange(at_context *cx, const at_backend *be, at_arra
 
 static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
 {
-    at_backend made = {
+    tensorflow_state *st = pf_state_new(tensorflow, pst);
+    if (st == NULL) return -1;
+    *be = (at_backend){
         .name = "tensorflow",
+        .state = st,
         .traits = AT_WIDE_SUMS | AT_TAKES_SYMBOLS,
         .retain = retain,
         .release = release,
@@ -713,14 +715,6 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
         .rsqrt = tensorflow_rsqrt,
         .clip = tensorflow_clip,
     };
-    tensorflow_state *st = pf_state_new(tensorflow, pst);
-    if (st == NULL) return -1;
-    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
-        pf_state_free(st);
-        return 0;
-    }
-    made.state = st;
-    *be = made;
     return 0;
 }
 

@@ -168,11 +168,11 @@ static PyObject *sum_of_floats(pa_frame *f, const at_backend *be, PyObject *x, a
     if (known && rows.n / LONG_SEGMENT < slots.n)
         return pf_call(f, be, segment_sum, x, ids.p, pf_size(f, be, slots, AT_INT64));
     pa_frame g;
-    pa_open(&g);
+    pa_open_in(&g, f);
     blocks b = known ? known_blocks(&g, rows.n, slots.n) : traced_blocks(&g, be, rows, slots);
-    PyObject *y = g.failed ? NULL : Py_XNewRef(sum_in_blocks(f, be, x, ids, &b));
+    PyObject *y = g.failed ? pa_keep(f, NULL) : sum_in_blocks(f, be, x, ids, &b);
     pa_close(&g);
-    return y == NULL ? pa_keep(f, NULL) : pa_keep(f, y);
+    return y;
 }
 
 at_status pf_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,

@@ -369,14 +369,7 @@ static at_status torch_where(at_context *cx, const at_backend *be, at_array cond
 /* The axes as a tuple; all of them are spelled out where keepdims needs it. */
 static PyObject *axes_tuple(pa_frame *f, const at_backend *be, PyObject *x, const at_axes *axes)
 {
-    int count = axes->count < 0 ? rank(f, be, x) : axes->count;
-    PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
-    for (int k = 0; tuple != NULL && k < count; k++) {
-        PyObject *axis = PyLong_FromLong(axes->count < 0 ? k : axes->axis[k]);
-        if (axis == NULL) return pa_keep(f, NULL);
-        PyTuple_SET_ITEM(tuple, k, axis);
-    }
-    return tuple;
+    return pa_axes(f, axes, axes->count < 0 ? rank(f, be, x) : -1);
 }
 
 static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x,
@@ -740,16 +733,6 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
     return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, sum, t) : sum, out);
 }
 
-/* The value that every other one beats, as a Python number. */
-static PyObject *identity(pa_frame *f, at_dtype t, bool least)
-{
-    if (ati_is_float(t)) return pa_keep(f, PyFloat_FromDouble(least ? -Py_HUGE_VAL : Py_HUGE_VAL));
-    int bits = 8 * (int)at_dtype_size(t);
-    bool is_signed = ati_dtype_kind(t) == 'i';
-    int64_t top = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));
-    return pa_int(f, least ? (is_signed ? -top - 1 : 0) : top);
-}
-
 static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                          at_dim slots, bool max, at_array *out)
 {
@@ -762,7 +745,9 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     PyObject *rows = wide ? ordered(&f, be, x.p, t) : x.p;
     PyObject *shape = shape_tuple(&f, be, x.p);
     PyObject *index = index_rows(&f, be, slot_ids.p, shape);
-    PyObject *start = identity(&f, t == AT_UINT64 ? AT_INT64 : t, max);
+    at_dtype compared = t == AT_UINT64 ? AT_INT64 : t;
+    at_scalar first = pa_identity(compared, max);
+    PyObject *start = pa_number_as(&f, (at_array){&first, &at_weak}, compared);
     PyObject *rest =
         pa_call(&f, st->fn[FN_new_full], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)), start);
     PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], rest, CONSTANT(st, zero), index, rows,
@@ -801,8 +786,11 @@ static at_status torch_spread(at_context *cx, const at_backend *be, at_array x, 
 
 static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 {
-    at_backend made = {
+    torch_state *st = pt_state_new(torch, pst);
+    if (st == NULL) return -1;
+    *be = (at_backend){
         .name = "torch",
+        .state = st,
         .traits = AT_TAKES_SCALARS | AT_TAKES_SYMBOLS,
         .retain = retain,
         .release = release,
@@ -820,14 +808,6 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
     };
-    torch_state *st = pt_state_new(torch, pst);
-    if (st == NULL) return -1;
-    if (be->state != NULL) { /* another thread was faster while an attribute was looked up */
-        pt_state_free(st);
-        return 0;
-    }
-    made.state = st;
-    *be = made;
     return 0;
 }
 
