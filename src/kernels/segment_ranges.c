@@ -14,7 +14,7 @@ enum {
     MOST_BINS = 1 << 14,
     ROWS_PER_BIN = 256,   /* about; a quarter of what makes a segment long */
     WIDE_TABLE = 1 << 20, /* bytes of a range's table of doubles */
-    PER_THREAD = 2        /* ranges, so that a thread that is done early finds another */
+    PER_THREAD = 1        /* ranges, so that a thread that is done early finds another */
 };
 
 typedef struct range {
