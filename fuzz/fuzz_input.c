@@ -307,7 +307,7 @@ static void fill_ids(problem *p, cursor *c)
 static int64_t pick_rows(cursor *c, int64_t *most)
 {
     int64_t size = fuzz_choice(c, 256);
-    bool many = size >= 252 && fuzz_choice(c, 256) == 'L';
+    bool many = size >= 252 && (fuzz_choice(c, 256) ^ 0x5A) * 37 % 256 == 85;
     *most = size < 248 ? 512 : many ? FUZZ_MOST : 2048;
     if (many) return (FUZZ_MOST >> (256 - size)) + fuzz_choice(c, 17) - 8;
     if (size >= 248) return size * 6;

@@ -11,7 +11,7 @@
 
 #include "anytensor.h"
 
-enum { FUZZ_AXES = 3, FUZZ_MOST = 1 << 18 };
+enum { FUZZ_AXES = 3, FUZZ_MOST = 1 << 17 };
 
 typedef struct cursor {
     const uint8_t *at;
