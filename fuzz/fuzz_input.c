@@ -322,7 +322,7 @@ static void pick_shape(problem *p, cursor *c)
     p->x.ndim = 1 + (int)fuzz_choice(c, FUZZ_AXES);
     p->width = 1;
     for (int k = 1; k < p->x.ndim; k++) {
-        int64_t room = most / (p->rows * p->width + 1), width = widths[fuzz_choice(c, 16)];
+        int64_t room = most / ((p->rows + 1) * p->width + 1), width = widths[fuzz_choice(c, 16)];
         if (width == 64 && room >= 300) width = 300;
         p->x.dim[k] = width < room ? width : room > 0 ? 1 : 0;
         p->width *= p->x.dim[k];
@@ -340,8 +340,8 @@ static int64_t pick_n(const problem *p, cursor *c)
     case 2: return huge[fuzz_choice(c, 5)];
     case 3: return p->rows < most ? p->rows : most;
     case 4: return most < 70000 ? most : 70000;
-    case 5: return 127 + fuzz_choice(c, 3);
-    case 6: return 255 + fuzz_choice(c, 3);
+    case 5: return most < 130 ? most : 127 + fuzz_choice(c, 3);
+    case 6: return most < 258 ? most : 255 + fuzz_choice(c, 3);
     default: return most < 1 ? 0 : 1 + fuzz_below(c, most < p->rows / 2 ? most : p->rows / 2);
     }
 }

@@ -139,7 +139,7 @@ static void check_slot_kernels(const problem *p, int64_t n)
     ati_host counts = vector(AT_INT64, n);
     ati_k_slot_ids(&ids, n, &slots);
     ati_k_slot_kept(&ids, n, &kept);
-    ati_k_segment_count(&ids, &counts);
+    if (!ati_k_segment_count(&ids, &counts)) fuzz_fail(p, "ati_k_segment_count: no memory");
     int64_t *slot = slots.data, *count = counts.data;
     for (int64_t k = 0; k < p->n; k++) {
         bool inside = p->raw_id[k].u < (uint64_t)n;

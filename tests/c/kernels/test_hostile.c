@@ -131,23 +131,62 @@ static double *plain_fold(const asked *a, ati_fold op, at_dtype dtype)
     return want;
 }
 
-static double *plain_softmax(const asked *a)
+/* Rows of each segment, once for each column. */
+static double *plain_counts(const asked *a)
+{
+    double *rows = calloc((size_t)(a->n * a->width) + 1, sizeof *rows);
+    if (rows == NULL) abort();
+    for (int64_t i = 0; i < a->rows * a->width; i++)
+        if (a->id[i / a->width] >= 0) rows[a->id[i / a->width] * a->width + i % a->width]++;
+    return rows;
+}
+
+static double *plain_mean(const asked *a)
+{
+    double *mean = plain_fold(a, ATI_FOLD_SUM, AT_FLOAT64), *rows = plain_counts(a);
+    for (int64_t i = 0; i < a->n * a->width; i++) mean[i] /= fmax(rows[i], 1);
+    free(rows);
+    return mean;
+}
+
+static double exp_of(double v, double peak) { return exp(v - peak); }
+static double exp_share(double v, double peak, double sum) { return exp(v - peak) / sum; }
+static double value_of(double v, double peak) { return (void)peak, v; }
+static double square_of(double v, double peak) { return (void)peak, v * v; }
+static double ties_of(double v, double peak) { return v < peak ? 0 : 1; }
+static double share(double v, double peak, double sum) { return (void)peak, sum > 0 ? v / sum : 0; }
+static double slope(double v, double peak, double sum) { return (void)peak, v * (v - sum); }
+static double share_of_six(double v, double peak, double sum) { return v < peak ? 0 : 6 / sum; }
+
+/* Made of each element, its segment's peak, and a sum over the segment; 0 for dropped rows. */
+static double *plain_composite(const asked *a, double (*term)(double, double),
+                               double (*made)(double, double, double))
 {
     double *peak = plain_fold(a, ATI_FOLD_MAX, AT_FLOAT64);
     double *total = calloc((size_t)(a->n * a->width) + 1, sizeof *total);
-    double *want = malloc(((size_t)(a->rows * a->width) + 1) * sizeof *want);
+    double *want = calloc((size_t)(a->rows * a->width) + 1, sizeof *want);
     if (total == NULL || want == NULL) abort();
-    for (int64_t i = 0; i < a->rows * a->width; i++) {
-        int64_t id = a->id[i / a->width], at = id * a->width + i % a->width;
-        want[i] = id < 0 ? 0 : exp(a->value[i] - peak[at]);
-        if (id >= 0) total[at] += want[i];
+    for (int64_t i = 0; i < 2 * a->rows * a->width;
+         i++) { /* twice: the sums, what is made of them */
+        int64_t k = i % (a->rows * a->width), id = a->id[k / a->width];
+        int64_t at = id * a->width + k % a->width;
+        if (id < 0) continue;
+        if (i == k)
+            total[at] += term(a->value[k], peak[at]);
+        else
+            want[k] = made(a->value[k], peak[at], total[at]);
     }
-    for (int64_t i = 0; i < a->rows * a->width; i++)
-        if (a->id[i / a->width] >= 0)
-            want[i] /= total[a->id[i / a->width] * a->width + i % a->width];
     free(peak);
     free(total);
     return want;
+}
+
+static double *plain_softmax(const asked *a) { return plain_composite(a, exp_of, exp_share); }
+static double *plain_normalize(const asked *a) { return plain_composite(a, value_of, share); }
+static double *plain_softmax_back(const asked *a) { return plain_composite(a, square_of, slope); }
+static double *plain_extreme_back(const asked *a)
+{
+    return plain_composite(a, ties_of, share_of_six);
 }
 
 /* --- kernels against loops --------------------------------------------------------------------------- */
@@ -173,13 +212,87 @@ static void fold_agrees(const asked *a, ati_fold op)
     result_close(&room, &out);
 }
 
-static void softmax_agrees(const asked *a)
+/* The dtype of composites: the data's own, or float64. */
+static at_dtype float_of(at_dtype dtype) { return kind_of(dtype) == 'f' ? dtype : AT_FLOAT64; }
+
+static void mean_agrees(const asked *a)
 {
     pen room;
-    at_dtype dtype = a->x->dtype == AT_FLOAT32 ? AT_FLOAT32 : AT_FLOAT64;
-    ati_host out = result_open(&room, dtype, a->x->ndim, a->x->dim);
-    double *want = plain_softmax(a);
-    CHECK(ati_k_segment_softmax(a->x, a->ids, a->n, &out));
+    int64_t dims[AT_MAX_NDIM];
+    for (int k = 0; k < a->x->ndim; k++) dims[k] = k == 0 ? a->n : a->x->dim[k];
+    ati_host out = result_open(&room, float_of(a->x->dtype), a->x->ndim, dims);
+    double *want = plain_mean(a);
+    CHECK(ati_k_segment_mean(a->x, a->ids, &out));
+    agree(&out, want);
+    free(want);
+    result_close(&room, &out);
+}
+
+/* The least row, and 9 or True where a segment is empty. */
+static void least_or_nine_agrees(const asked *a)
+{
+    pen room;
+    unsigned char nine = 9;
+    int64_t dims[AT_MAX_NDIM];
+    for (int k = 0; k < a->x->ndim; k++) dims[k] = k == 0 ? a->n : a->x->dim[k];
+    ati_host out = result_open(&room, a->x->dtype, a->x->ndim, dims);
+    ati_host constant = {.data = &nine, .dtype = AT_UINT8};
+    double *want = plain_fold(a, ATI_FOLD_MIN, a->x->dtype), *rows = plain_counts(a);
+    for (int64_t i = 0; i < a->n * a->width; i++)
+        if (rows[i] < 1) want[i] = stored(a->x->dtype, 9);
+    CHECK(ati_k_segment_or_constant(ATI_FOLD_MIN, a->x, a->ids, &constant, &out));
+    agree(&out, want);
+    free(want);
+    free(rows);
+    result_close(&room, &out);
+}
+
+typedef bool per_row(const asked *a, ati_host *out);
+
+static bool softmax(const asked *a, ati_host *out)
+{
+    return ati_k_segment_softmax(a->x, a->ids, a->n, out);
+}
+
+static bool normalize(const asked *a, ati_host *out)
+{
+    return ati_k_segment_normalize(a->x, a->ids, a->n, out);
+}
+
+/* With x as the softmax and as what comes back. */
+static bool softmax_back(const asked *a, ati_host *out)
+{
+    return ati_k_segment_softmax_back(a->x, a->x, a->ids, a->n, out);
+}
+
+/* With 6 as the derivative of every extreme. */
+static bool extreme_back(const asked *a, ati_host *out)
+{
+    pen room[2];
+    int64_t dims[AT_MAX_NDIM];
+    for (int k = 0; k < a->x->ndim; k++) dims[k] = k == 0 ? a->n : a->x->dim[k];
+    ati_host peak = result_open(&room[0], a->x->dtype, a->x->ndim, dims);
+    ati_host six = result_open(&room[1], a->x->dtype, a->x->ndim, dims);
+    double *want = plain_fold(a, ATI_FOLD_MAX, a->x->dtype);
+    for (int64_t i = 0; i < a->n * a->width; i++) {
+        encode(peak.dtype, want[i], (char *)(uintptr_t)element(&peak, i));
+        encode(six.dtype, 6, (char *)(uintptr_t)element(&six, i));
+    }
+    pen_seal(&room[0]);
+    pen_seal(&room[1]);
+    bool fine = ati_k_segment_extreme_back(a->x, &peak, &six, a->ids, out);
+    free(want);
+    result_close(&room[0], &peak);
+    result_close(&room[1], &six);
+    return fine;
+}
+
+static void rows_agree(const asked *a, per_row *kernel, double *(*plain_rows)(const asked *))
+{
+    pen room;
+    ati_host out = result_open(&room, float_of(a->x->dtype), a->x->ndim, a->x->dim);
+    double *want = plain_rows(a);
+    CHECK(kernel(a, &out));
     agree(&out, want);
     free(want);
     result_close(&room, &out);
@@ -194,7 +307,7 @@ static void ids_agree(const asked *a)
     int64_t *slot = slots.data, *count = counts.data;
     ati_k_slot_ids(a->ids, a->n, &slots);
     ati_k_slot_kept(a->ids, a->n, &kept);
-    ati_k_segment_count(a->ids, &counts);
+    CHECK(ati_k_segment_count(a->ids, &counts));
     bool same = true, empty = true;
     for (int64_t e = 0; e < a->rows; e++) {
         same = same && slot[e] == (a->id[e] < 0 ? a->n : a->id[e]);
@@ -242,7 +355,14 @@ static void everything_agrees(const ati_host *x, const ati_host *ids, int64_t n)
     a.value = plain(x);
     a.id = plain_ids(ids, n);
     for (ati_fold op = ATI_FOLD_SUM; op <= ATI_FOLD_MAX; op++) fold_agrees(&a, op);
-    softmax_agrees(&a);
+    mean_agrees(&a);
+    least_or_nine_agrees(&a);
+    rows_agree(&a, softmax, plain_softmax);
+    rows_agree(&a, normalize, plain_normalize);
+    if (kind_of(x->dtype) == 'f') {
+        rows_agree(&a, softmax_back, plain_softmax_back);
+        rows_agree(&a, extreme_back, plain_extreme_back);
+    }
     ids_agree(&a);
     lengths_agree(&a);
     free(a.value);
@@ -726,6 +846,12 @@ static void test_a_child_of_a_parent_that_is_at_work(at_frame *f)
     shared_close(&s);
 }
 #endif
+
+/* A block of terabytes is refused in every build, not reported. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 
 int main(int argc, char **argv)
 {
