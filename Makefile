@@ -24,13 +24,15 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean c-tests c-asan c-valgrind py-tests numpy-tests \
+.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
         $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
 	@echo "make test                  C tests (plain, sanitizers, valgrind), Python tests"
 	@echo "make lint | format         check | apply the formatters; folder and frame rules; generated files"
 	@echo "make py-tests-NAME         of these, the tests of one framework: $(SELECTIONS)"
+	@echo "make fuzz [SECONDS=60]     each fuzz target for so long, from fuzz/corpus; needs clang"
+	@echo "make aarch64               C library and tests for 64-bit ARM, run by qemu where it is found"
 	@echo "make bench                 speed against the reference, in ratios"
 	@echo "make clean                 remove build/, keep the virtual environments"
 
@@ -64,8 +66,8 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 # ---- test: the summary lines of ctest and pytest come last
-test: c-tests c-asan c-valgrind numpy-tests py-tests
-	@cat build/summary.c-tests build/summary.c-asan build/summary.c-valgrind
+test: c-tests c-asan c-tsan c-valgrind numpy-tests py-tests
+	@cat build/summary.c-tests build/summary.c-asan build/summary.c-tsan build/summary.c-valgrind
 	@$(PYTHON) tools/test_summary.py numpy-tests $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options
@@ -85,6 +87,8 @@ c-tests: $(VENV)/.dev | build
 	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF)
 c-asan: $(VENV)/.dev | build
 	$(call ctest,$@,-DANYTENSOR_SANITIZE=ON -DANYTENSOR_TESTS_VALGRIND=OFF)
+c-tsan: $(VENV)/.dev | build
+	$(call ctest,$@,-DANYTENSOR_SANITIZE=thread -DANYTENSOR_TESTS_VALGRIND=OFF)
 ifneq ($(shell command -v valgrind 2>/dev/null),)
 c-valgrind: $(VENV)/.dev | build
 	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF "-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes")
@@ -92,6 +96,31 @@ else
 c-valgrind: | build
 	@echo "c-valgrind: valgrind is not installed, left out" | tee build/summary.$@
 endif
+
+# 64-bit ARM: compiled across, and run instruction by instruction where qemu-user is there.
+AARCH64 := aarch64-linux-gnu
+ifneq ($(shell command -v $(AARCH64)-gcc 2>/dev/null),)
+aarch64: $(VENV)/.dev | build
+	@command -v qemu-aarch64 >/dev/null || echo "aarch64: qemu-aarch64 is not installed: compiled, tests left out"
+	$(call ctest,$@,-DCMAKE_TOOLCHAIN_FILE=$(CURDIR)/tools/aarch64.cmake -DANYTENSOR_TESTS_VALGRIND=OFF \
+	    -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+else
+aarch64: | build
+	@echo "aarch64: $(AARCH64)-gcc is not installed, left out" | tee build/summary.$@
+endif
+
+# ---- fuzz: what was found beside the corpus lies in build/fuzz-NAME, crashes in build/crash-NAME-*
+SECONDS ?= 60
+TARGETS := segment_fold segment_softmax partition
+fuzz: $(VENV)/.dev | build
+	@command -v clang >/dev/null || { echo "fuzz: clang is not installed"; exit 1; }
+	@$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	    -DANYTENSOR_FUZZ=ON >build/fuzz.log && $(BIN)/cmake --build build/fuzz >>build/fuzz.log || { cat build/fuzz.log; exit 1; }
+	@for name in $(TARGETS); do \
+	    mkdir -p build/fuzz-$$name && echo "== fuzz_$$name for $(SECONDS) s" && \
+	    AT_NUM_THREADS=$${AT_NUM_THREADS:-4} build/fuzz/fuzz/fuzz_$$name -max_total_time=$(SECONDS) -max_len=400 -timeout=60 \
+	        -rss_limit_mb=0 -verbosity=0 -print_final_stats=1 -artifact_prefix=build/crash-$$name- \
+	        build/fuzz-$$name fuzz/corpus/$$name || exit 1; done
 
 # One wheel serves both environments; build/wheel-tree makes a second build incremental.
 build/wheel: $(SOURCES) $(VENV)/.dev | build

@@ -55,8 +55,9 @@ bool ati_k_segment_count(const ati_host *ids, ati_host *out)
 static int64_t *counts_of(const ati_host *ids, int64_t n)
 {
     int64_t *counts = n < (int64_t)1 << 59 ? malloc((size_t)n * sizeof *counts + 1) : NULL;
+    if (counts == NULL) return NULL; /* n may be too large even for a stride */
     ati_host view = ati_k_view(counts, AT_INT64, 1, &n);
-    if (counts != NULL && !ati_k_segment_count(ids, &view)) {
+    if (!ati_k_segment_count(ids, &view)) {
         free(counts);
         counts = NULL;
     }

@@ -170,9 +170,9 @@ static int adders_of(const two_pass *w)
 /* Collects the sums; false for no memory. */
 static bool add_up(two_pass *w)
 {
-    int64_t bytes, dims[] = {w->adders, w->n, w->width}, all = w->n * w->width;
+    int64_t bytes, dims[] = {w->adders, w->n, w->width};
     if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
-    char *totals = malloc((size_t)(all * w->total_size) + 1);
+    char *totals = malloc((size_t)(w->n * w->width * w->total_size) + 1);
     w->sums = malloc((size_t)bytes + 1);
     bool fine = w->sums != NULL && totals != NULL;
     if (fine) {
