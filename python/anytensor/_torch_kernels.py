@@ -23,7 +23,15 @@ def _operator(name):
 bare = SimpleNamespace(
     **{
         name: _operator(name)
-        for name in ("segment_sum", "segment_min", "segment_max", "segment_softmax", "segment_spread")
+        for name in (
+            "segment_sum",
+            "segment_min",
+            "segment_max",
+            "segment_softmax",
+            "segment_spread",
+            "segment_softmax_backward",
+            "segment_extreme_backward",
+        )
     }
 )
 
@@ -33,7 +41,7 @@ def _like_segments(x, segment_ids, num_segments):
     return x.new_empty((num_segments, *x.shape[1:]))
 
 
-def _like_rows(x, segment_ids, num_segments):
+def _like_rows(x, *others):
     return torch.empty_like(x, memory_format=torch.contiguous_format)
 
 
@@ -43,7 +51,8 @@ def _like_spread(x, segment_ids):
 
 for _name in ("segment_sum", "segment_min", "segment_max"):
     torch.library.register_fake(f"anytensor::{_name}", _like_segments)
-torch.library.register_fake("anytensor::segment_softmax", _like_rows)
+for _name in ("segment_softmax", "segment_softmax_backward", "segment_extreme_backward"):
+    torch.library.register_fake(f"anytensor::{_name}", _like_rows)
 torch.library.register_fake("anytensor::segment_spread", _like_spread)
 
 
@@ -51,6 +60,11 @@ torch.library.register_fake("anytensor::segment_spread", _like_spread)
 def _way(x, ids):
     """How to treat rows and ids here; a compiler that traces a derivative sees torch's own functions."""
     return _FORMULA if torch.compiler.is_compiling() else _core._torch_way(x, ids)
+
+
+def _is_last(g, ids):
+    """Whether a fused derivative may be taken: of plain tensors, and nobody differentiates it again."""
+    return not torch.is_grad_enabled() and _way(g, ids) == _OPERATOR
 
 
 def _kept(ids, n, like):
@@ -113,6 +127,8 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         y, ids = ctx.saved_tensors
+        if _is_last(g, ids):
+            return bare.segment_softmax_backward(y, g, ids, ctx.n), None, None
         kept = _kept(ids, ctx.n, g)
         g = torch.where(kept, g, 0.0)  # what a dropped row gets may be an infinity
         mean = _core.segment_sum(g * y, ids, ctx.n)
@@ -131,8 +147,11 @@ class _Extreme(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         x, peak, ids = ctx.saved_tensors
+        half = x.dtype in (torch.float16, torch.bfloat16)
+        if not half and _is_last(g, ids):
+            return bare.segment_extreme_backward(x, peak, g, ids), None, None
         x, peak = x.detach(), peak.detach()
-        wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
+        wide = torch.float32 if half else x.dtype
         tie = (x == _spread(peak, ids)) & _kept(ids, peak.shape[0], x)
         ties = _core.segment_sum(tie.to(wide), ids, peak.shape[0])
         share = (g.to(wide) / torch.clamp(ties, min=1)).to(g.dtype)

@@ -128,6 +128,15 @@ static void expect_rows(call *c, int rows, int ids)
     expect(c, x->ndim == 0 || x->dim[0] == i->dim[0], "rows and ids differ in length");
 }
 
+/* Of one dtype and, from an axis on, one shape. */
+static bool is_alike(const ati_host *a, const ati_host *b, int from)
+{
+    if (a->ndim != b->ndim || a->dtype != b->dtype) return false;
+    for (int k = from; k < a->ndim; k++)
+        if (a->dim[k] != b->dim[k]) return false;
+    return true;
+}
+
 /* The result: (rows, rest of like's shape), row-major. */
 static void new_result(call *c, at_dtype dtype, int64_t rows, const ati_host *like, ati_host *out)
 {
@@ -227,6 +236,44 @@ static void segment_spread(svalue *stack, uint64_t inputs, uint64_t outputs)
     close_call(&c, stack);
 }
 
+/* The derivative of a softmax that gave y, from that of its result: both (E, ...), of one dtype. */
+static void segment_softmax_backward(svalue *stack, uint64_t inputs, uint64_t outputs)
+{
+    (void)inputs, (void)outputs;
+    call c;
+    ati_host out;
+    const ati_host *y = &c.view[0], *dy = &c.view[1], *ids = &c.view[2];
+    int64_t n = (int64_t)stack[3];
+    open_call(&c, "segment_softmax_backward", stack, 3);
+    expect_rows(&c, 0, 2);
+    expect(&c, holds(&c, 0, AT_FLOAT32) || holds(&c, 0, AT_FLOAT64), "expected float32 or float64");
+    expect(&c, n >= 0, "expected a number of segments that is not negative");
+    if (c.wrong == NULL) expect(&c, is_alike(y, dy, 0), "result and derivative differ in shape");
+    if (c.wrong == NULL) new_result(&c, y->dtype, y->dim[0], y, &out);
+    if (c.wrong == NULL)
+        expect(&c, ati_k_segment_softmax_back(y, dy, ids, n, &out), "no memory for sums");
+    close_call(&c, stack);
+}
+
+/* The derivative of a minimum or maximum: rows x (E, ...) share that of the peak (n, ...) which they reach. */
+static void segment_extreme_backward(svalue *stack, uint64_t inputs, uint64_t outputs)
+{
+    (void)inputs, (void)outputs;
+    call c;
+    ati_host out;
+    const ati_host *x = &c.view[0], *peak = &c.view[1], *dpeak = &c.view[2], *ids = &c.view[3];
+    open_call(&c, "segment_extreme_backward", stack, 4);
+    expect_rows(&c, 0, 3);
+    expect(&c, holds(&c, 0, AT_FLOAT32) || holds(&c, 0, AT_FLOAT64), "expected float32 or float64");
+    if (c.wrong == NULL) expect(&c, is_alike(x, peak, 1), "rows and extremes differ in shape");
+    if (c.wrong == NULL)
+        expect(&c, is_alike(peak, dpeak, 0), "extremes and derivative differ in shape");
+    if (c.wrong == NULL) new_result(&c, x->dtype, x->dim[0], x, &out);
+    if (c.wrong == NULL)
+        expect(&c, ati_k_segment_extreme_back(x, peak, dpeak, ids, &out), "no memory for ties");
+    close_call(&c, stack);
+}
+
 /* --- registration ------------------------------------------------------------------------------------------- */
 
 #define ROWS "(Tensor x, Tensor segment_ids, SymInt num_segments) -> Tensor"
@@ -240,6 +287,12 @@ static const struct {
     {"segment_max", "segment_max" ROWS, segment_max},
     {"segment_softmax", "segment_softmax" ROWS, segment_softmax},
     {"segment_spread", "segment_spread(Tensor x, Tensor segment_ids) -> Tensor", segment_spread},
+    {"segment_softmax_backward",
+     "segment_softmax_backward(Tensor y, Tensor dy, Tensor segment_ids, SymInt num_segments) -> Tensor",
+     segment_softmax_backward},
+    {"segment_extreme_backward",
+     "segment_extreme_backward(Tensor x, Tensor peak, Tensor dpeak, Tensor segment_ids) -> Tensor",
+     segment_extreme_backward},
 };
 
 #define OPERATORS (sizeof operators / sizeof *operators)
