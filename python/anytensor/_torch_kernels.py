@@ -147,11 +147,10 @@ class _Extreme(torch.autograd.Function):
     @staticmethod
     def backward(ctx, g):
         x, peak, ids = ctx.saved_tensors
-        half = x.dtype in (torch.float16, torch.bfloat16)
-        if not half and _is_last(g, ids):
+        if _is_last(g, ids):
             return bare.segment_extreme_backward(x, peak, g, ids), None, None
         x, peak = x.detach(), peak.detach()
-        wide = torch.float32 if half else x.dtype
+        wide = torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
         tie = (x == _spread(peak, ids)) & _kept(ids, peak.shape[0], x)
         ties = _core.segment_sum(tie.to(wide), ids, peak.shape[0])
         share = (g.to(wide) / torch.clamp(ties, min=1)).to(g.dtype)

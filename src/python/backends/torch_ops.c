@@ -111,9 +111,10 @@ static void expect(call *c, bool fact, const char *what)
     if (c->wrong == NULL && !fact) c->wrong = what;
 }
 
-static bool holds(const call *c, int operand, at_dtype dtype)
+/* A view is there to be looked at while nothing is wrong. */
+static void expect_floats(call *c)
 {
-    return c->wrong == NULL && c->view[operand].dtype == dtype;
+    if (c->wrong == NULL) expect(c, ati_is_float(c->view[0].dtype), "expected floats");
 }
 
 static bool is_ids(const ati_host *ids) { return ids->ndim == 1 && ati_is_integer(ids->dtype); }
@@ -178,7 +179,8 @@ static void fold(const char *name, ati_fold op, svalue *stack)
     int64_t n = (int64_t)stack[2];
     open_call(&c, name, stack, 2);
     expect_rows(&c, 0, 1);
-    if (op == ATI_FOLD_SUM) expect(&c, !holds(&c, 0, AT_BOOL), "expected numbers, found bool");
+    if (c.wrong == NULL && op == ATI_FOLD_SUM)
+        expect(&c, c.view[0].dtype != AT_BOOL, "expected numbers, found bool");
     new_result(&c, c.view[0].dtype, n, &c.view[0], &out);
     if (c.wrong == NULL)
         expect(&c, ati_k_segment_fold(op, &c.view[0], &c.view[1], &out),
@@ -213,7 +215,7 @@ static void segment_softmax(svalue *stack, uint64_t inputs, uint64_t outputs)
     open_call(&c, "segment_softmax", stack, 2);
     expect_rows(&c, 0, 1);
     const ati_host *x = &c.view[0];
-    expect(&c, holds(&c, 0, AT_FLOAT32) || holds(&c, 0, AT_FLOAT64), "expected float32 or float64");
+    expect_floats(&c);
     expect(&c, n >= 0, "expected a number of segments that is not negative");
     if (c.wrong == NULL) new_result(&c, x->dtype, x->dim[0], x, &out);
     if (c.wrong == NULL)
@@ -246,7 +248,7 @@ static void segment_softmax_backward(svalue *stack, uint64_t inputs, uint64_t ou
     int64_t n = (int64_t)stack[3];
     open_call(&c, "segment_softmax_backward", stack, 3);
     expect_rows(&c, 0, 2);
-    expect(&c, holds(&c, 0, AT_FLOAT32) || holds(&c, 0, AT_FLOAT64), "expected float32 or float64");
+    expect_floats(&c);
     expect(&c, n >= 0, "expected a number of segments that is not negative");
     if (c.wrong == NULL) expect(&c, is_alike(y, dy, 0), "result and derivative differ in shape");
     if (c.wrong == NULL) new_result(&c, y->dtype, y->dim[0], y, &out);
@@ -264,7 +266,7 @@ static void segment_extreme_backward(svalue *stack, uint64_t inputs, uint64_t ou
     const ati_host *x = &c.view[0], *peak = &c.view[1], *dpeak = &c.view[2], *ids = &c.view[3];
     open_call(&c, "segment_extreme_backward", stack, 4);
     expect_rows(&c, 0, 3);
-    expect(&c, holds(&c, 0, AT_FLOAT32) || holds(&c, 0, AT_FLOAT64), "expected float32 or float64");
+    expect_floats(&c);
     if (c.wrong == NULL) expect(&c, is_alike(x, peak, 1), "rows and extremes differ in shape");
     if (c.wrong == NULL)
         expect(&c, is_alike(peak, dpeak, 0), "extremes and derivative differ in shape");
@@ -288,7 +290,8 @@ static const struct {
     {"segment_softmax", "segment_softmax" ROWS, segment_softmax},
     {"segment_spread", "segment_spread(Tensor x, Tensor segment_ids) -> Tensor", segment_spread},
     {"segment_softmax_backward",
-     "segment_softmax_backward(Tensor y, Tensor dy, Tensor segment_ids, SymInt num_segments) -> Tensor",
+     "segment_softmax_backward(Tensor y, Tensor dy, Tensor segment_ids, SymInt num_segments) -> "
+     "Tensor",
      segment_softmax_backward},
     {"segment_extreme_backward",
      "segment_extreme_backward(Tensor x, Tensor peak, Tensor dpeak, Tensor segment_ids) -> Tensor",

@@ -85,7 +85,7 @@ static PyObject *cast(pa_frame *f, const torch_state *st, PyObject *x, at_dtype 
     return pa_call_named(f, st->fn[FN_to], CONSTANT(st, named_dtype), x, st->dtype[t]);
 }
 
-/* Half types in float32, as in the formula. */
+/* Half types with a derivative go through float32, as in the formula: the derivative is made of what the softmax gave. */
 static at_status half_softmax(at_context *cx, const at_backend *be, at_array x, at_dtype t,
                               at_array ids, at_dim n, at_array *out)
 {
@@ -108,10 +108,9 @@ at_status pt_segment_softmax(at_context *cx, const at_backend *be, at_array logi
     (void)sorted;
     at_dtype t = dtype_of(logits);
     if (!ati_is_float(t)) return AT_DECLINE;
-    if (!ati_is_half(t))
-        return pt_segment(cx, be, KERNEL_segment_softmax, logits, segment_ids, num_segments, out);
-    if (way_of(state_of(be), logits.p, segment_ids.p) == BY_FORMULA) return AT_DECLINE;
-    return half_softmax(cx, be, logits, t, segment_ids, num_segments, out);
+    if (ati_is_half(t) && way_of(state_of(be), logits.p, segment_ids.p) == BY_DERIVATIVE)
+        return half_softmax(cx, be, logits, t, segment_ids, num_segments, out);
+    return pt_segment(cx, be, KERNEL_segment_softmax, logits, segment_ids, num_segments, out);
 }
 
 /* --- finding them --------------------------------------------------------------------------------------------- */
