@@ -72,6 +72,9 @@ static at_dtype dtype_numbered(int32_t number)
     return AT_OTHER;
 }
 
+/* Where the data of an empty tensor stands: torch has NULL there, which for a kernel is no array. */
+static double nothing;
+
 /* A tensor of a freed storage has sizes, and no memory. */
 static const char *read_view(tensor t, ati_host *v)
 {
@@ -90,7 +93,8 @@ static const char *read_view(tensor t, ati_host *v)
         v->dim[k] = sizes[k];
         v->stride[k] = strides[k] * size;
     }
-    return bytes == 0 && ati_k_count(v) > 0 ? "the memory of a tensor is freed" : NULL;
+    if (ati_k_count(v) == 0) v->data = &nothing;
+    return bytes == 0 && v->data != &nothing ? "the memory of a tensor is freed" : NULL;
 }
 
 static void open_call(call *c, const char *op, const svalue *stack, int count)

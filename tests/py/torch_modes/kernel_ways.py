@@ -1,4 +1,4 @@
-"""What the tests of the kernels inside torch share: rows, ids, the formula beside the kernel, the count of operators."""
+"""What tests of the kernels inside torch share: rows, ids, the formula beside the kernel, a count of operators."""
 
 import pytest
 import torch

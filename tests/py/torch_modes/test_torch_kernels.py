@@ -4,6 +4,7 @@ Accuses src/python/backends/torch_ops.c, torch_segment.c, python/anytensor/_torc
 an idle function mode: under any mode it serves. _core._torch_kernels() counts the operators that were called.
 """
 
+import os
 import subprocess
 import sys
 import warnings
@@ -469,6 +470,25 @@ def test_bad_arguments_of_an_operator_are_an_exception(text):
         BAD[text](torch.ops.anytensor, rows(), IDS)
 
 
+# What a process prints in which the formula has to serve.
+WITHOUT = """
+import anytensor as at
+x, ids = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([0, 1, 1])
+y = at.segment_sum(x, ids, 2)
+y.sum().backward()
+print(at._core._torch_kernels(), y.tolist(), x.grad.tolist())
+"""
+WITHOUT_PRINTS = "None [1.0, 5.0] [1.0, 1.0, 1.0]"
+
+
+def printed(code, **more):
+    environment = {**os.environ, **more}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    return done.stdout.strip()
+
+
 def test_where_the_names_are_taken_the_formula_serves():
     """Another build of the extension in this process had them first."""
     code = """
@@ -476,11 +496,29 @@ import torch
 library = torch.library.Library("anytensor", "DEF")
 library.define("segment_sum(Tensor x) -> Tensor")
 library.impl("segment_sum", lambda x: x, "CPU")
-import anytensor as at
-x, ids = torch.tensor([1.0, 2.0, 3.0], requires_grad=True), torch.tensor([0, 1, 1])
-y = at.segment_sum(x, ids, 2)
-y.sum().backward()
-print(at._core._torch_kernels(), y.tolist(), x.grad.tolist())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "None [1.0, 5.0] [1.0, 1.0, 1.0]"
+    assert printed(code + WITHOUT) == WITHOUT_PRINTS
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="LD_PRELOAD")
+def test_a_torch_that_lacks_a_function_of_the_door_gets_the_formula(tmp_path, cxx):
+    """As torch 2.9 does: dlsym finds no torch_get_const_data_ptr."""
+    source = tmp_path / "lacks.cpp"
+    source.write_text(
+        """
+#include <dlfcn.h>
+#include <string.h>
+extern "C" void *dlsym(void *handle, const char *name) noexcept
+{
+    typedef void *function(void *, const char *);
+    static function *real;
+    const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
+    for (const char *version : versions)
+        if (real == nullptr) real = (function *)dlvsym(RTLD_NEXT, "dlsym", version);
+    return name != nullptr && strcmp(name, "torch_get_const_data_ptr") == 0 ? nullptr : real(handle, name);
+}
+"""
+    )
+    library = tmp_path / "lacks.so"
+    subprocess.run([cxx, "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source, "-ldl"], check=True)
+    assert printed("import torch" + WITHOUT, LD_PRELOAD=str(library)) == WITHOUT_PRINTS
