@@ -282,6 +282,11 @@ PyObject *pa_leave_options(PyObject *module, PyObject *token);
 PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames);
 
+/* Kernels inside torch (backends/torch_segment.c), for the package and its tests. How many operators have been called so
+ * far, or None where this torch has no door for them; which way rows and ids go: 0 formula, 1 operator, 2 derivative. */
+PyObject *pt_py_kernels(PyObject *module, PyObject *none);
+PyObject *pt_py_way(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
 /* The method table of the ops (methods.c), ends with an empty row. */
 extern PyMethodDef pa_methods[];
 

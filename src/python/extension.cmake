@@ -23,6 +23,8 @@ target_compile_definitions(_core PRIVATE
   NPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION NPY_TARGET_VERSION=NPY_1_24_API_VERSION)
 # CPython's own conventions (void * slots, PyCFunction casts, {NULL} ends of tables) are no faults of ours.
 target_compile_options(_core PRIVATE -Wno-cast-function-type -Wno-missing-field-initializers)
+# torch throws through the frames of its operators.
+set_source_files_properties(python/backends/torch_ops.c PROPERTIES COMPILE_OPTIONS -fexceptions)
 # The library's objects are part of the module: its public symbols stay inside (AT_API is empty), and the
 # linker may inline across the border, which a call of 0.4 us notices.
 target_compile_definitions(anytensor_objects PUBLIC AT_API=)

@@ -720,6 +720,8 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
                                 at_dim slots, at_array *out)
 {
     torch_state *st = state_of(be);
+    at_status status = pt_segment(cx, be, KERNEL_segment_sum, x, slot_ids, slots, out);
+    if (status != AT_DECLINE) return status;
     pa_frame f;
     pa_open(&f);
     at_dtype t = AT_OTHER;
@@ -737,6 +739,9 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
                          at_dim slots, bool max, at_array *out)
 {
     torch_state *st = state_of(be);
+    int kernel = max ? KERNEL_segment_max : KERNEL_segment_min;
+    at_status status = pt_segment(cx, be, kernel, x, slot_ids, slots, out);
+    if (status != AT_DECLINE) return status;
     pa_frame f;
     pa_open(&f);
     at_dtype t = AT_OTHER;
@@ -807,6 +812,10 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #define OP(kind, name, level, ...) ATI_SLOT_##level(name)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
+        .segment_sum = pt_segment_sum,
+        .segment_min = pt_segment_min,
+        .segment_max = pt_segment_max,
+        .segment_softmax = pt_segment_softmax,
     };
     return 0;
 }

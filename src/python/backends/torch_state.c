@@ -50,17 +50,26 @@ bool pt_answers_nothing(PyObject *question)
     return nothing;
 }
 
-/* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
-bool pt_is_plain(const torch_state *st, PyObject *x)
+bool pt_is_host(const torch_state *st, PyObject *x)
 {
     return (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
             Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) &&
-           pt_flag(st, x, GET_is_cpu) && pt_answers_nothing(st->fn[FN_dispatch_modes]) &&
+           pt_flag(st, x, GET_is_cpu);
+}
+
+bool pt_is_unwatched(const torch_state *st)
+{
+    return pt_answers_nothing(st->fn[FN_dispatch_modes]) &&
            pt_answers_nothing(st->fn[FN_function_modes]) &&
            pt_answers_nothing(st->fn[FN_tracing_state]) && pt_answers_nothing(st->fn[FN_functorch]);
 }
 
-static bool forward_ad_active(const torch_state *st)
+bool pt_is_plain(const torch_state *st, PyObject *x)
+{
+    return pt_is_host(st, x) && pt_is_unwatched(st);
+}
+
+bool pt_forward_ad(const torch_state *st)
 {
     PyObject *level = PyObject_GetAttr(st->fn[FN_forward_ad], CONSTANT(st, current_level));
     bool active = level == NULL || PyLong_AsLong(level) >= 0;
@@ -69,17 +78,22 @@ static bool forward_ad_active(const torch_state *st)
     return active;
 }
 
+bool pt_wants_gradient(const torch_state *st, PyObject *x)
+{
+    if (!pt_flag(st, x, GET_requires_grad)) return false;
+    PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
+    bool on = enabled == Py_True;
+    Py_XDECREF(enabled);
+    PyErr_Clear();
+    return on;
+}
+
 bool pt_tracked(at_context *cx, at_array a)
 {
     (void)cx;
     const torch_state *st = state_of(a.be);
-    if (pt_flag(st, a.p, GET_requires_grad)) {
-        PyObject *enabled = PyObject_CallNoArgs(st->fn[FN_grad_enabled]);
-        bool on = enabled == Py_True;
-        Py_XDECREF(enabled);
-        if (on) return true;
-    }
-    return forward_ad_active(st) || !pt_answers_nothing(st->fn[FN_functorch]);
+    return pt_wants_gradient(st, a.p) || pt_forward_ad(st) ||
+           !pt_answers_nothing(st->fn[FN_functorch]);
 }
 
 /* --- waking --- */
@@ -138,6 +152,10 @@ void pt_state_free(torch_state *st)
     }
     for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
     for (int i = 0; i < CONSTANT_COUNT; i++) Py_CLEAR(st->constant[i]);
+    for (int i = 0; i < KERNEL_COUNT; i++) {
+        Py_CLEAR(st->bare[i]);
+        Py_CLEAR(st->derived[i]);
+    }
     PyMem_Free(st);
 }
 
@@ -153,6 +171,8 @@ int pt_visit(at_backend *be, visitproc visit, void *arg)
     torch_state *st = be->state;
     for (int i = 0; st != NULL && i < FN_COUNT; i++) Py_VISIT(st->fn[i]);
     for (int i = 0; st != NULL && i < GET_COUNT; i++) Py_VISIT(st->getter[i]);
+    for (int i = 0; st != NULL && i < KERNEL_COUNT; i++) Py_VISIT(st->bare[i]);
+    for (int i = 0; st != NULL && i < KERNEL_COUNT; i++) Py_VISIT(st->derived[i]);
     return 0;
 }
 
@@ -165,7 +185,8 @@ torch_state *pt_state_new(PyObject *torch, pa_state *home)
     }
     st->home = home;
     resolve_dtypes(st, torch);
-    if (resolve_functions(st, torch) == 0 && resolve_getters(st) == 0 && make_constants(st) == 0)
+    if (resolve_functions(st, torch) == 0 && resolve_getters(st) == 0 && make_constants(st) == 0 &&
+        pt_kernels_find(st, torch) == 0)
         return st;
     pt_state_free(st);
     pa_complain(torch);

@@ -58,11 +58,15 @@
     X(function_modes, "_C._len_torch_function_stack")                                              \
     X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
     X(forward_ad, "autograd.forward_ad")                                                           \
+    X(strided, "strided")                                                                          \
     X(Tensor, "Tensor")                                                                            \
     X(Parameter, "nn.Parameter")
 
 /* Attributes that are read through their C getters: X(name). */
-#define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim)
+#define GETTERS(X) X(dtype) X(shape) X(requires_grad) X(is_cpu) X(device) X(ndim) X(layout)
+
+/* Segment ops that the library's own kernels carry out inside torch (torch_ops.c): X(name). */
+#define KERNELS(X) X(segment_sum) X(segment_min) X(segment_max) X(segment_softmax)
 
 enum {
 #define X(name, path) FN_##name,
@@ -76,6 +80,13 @@ enum {
     GETTERS(X)
 #undef X
         GET_COUNT
+};
+
+enum {
+#define X(name) KERNEL_##name,
+    KERNELS(X)
+#undef X
+        KERNEL_COUNT
 };
 
 /* Constants of calls: X(name, how it is made). */
@@ -107,6 +118,8 @@ typedef struct torch_state {
     PyObject *attribute[GET_COUNT];
     PyObject *dtype[AT_OTHER]; /* by at_dtype; NULL where this torch has none */
     PyObject *constant[CONSTANT_COUNT];
+    /* The dispatcher's operator, and the same with a derivative; NULL where this torch has no door for kernels. */
+    PyObject *bare[KERNEL_COUNT], *derived[KERNEL_COUNT];
     pa_state *home;
 } torch_state;
 
@@ -138,12 +151,45 @@ bool pt_answers_nothing(PyObject *question);
 /* A plain tensor on the CPU while nothing looks over torch's shoulder: no trace, no mode, no functorch. */
 bool pt_is_plain(const torch_state *st, PyObject *x);
 
+/* What pt_is_plain() asks of torch and not of a tensor. */
+bool pt_is_unwatched(const torch_state *st);
+
+/* Of exactly torch's own class, on the CPU. */
+bool pt_is_host(const torch_state *st, PyObject *x);
+
+/* Whether backward() would go through this tensor, and whether forward-mode differentiation is going on. */
+bool pt_wants_gradient(const torch_state *st, PyObject *x);
+bool pt_forward_ad(const torch_state *st);
+
 /* The tracked slot. */
 bool pt_tracked(at_context *cx, at_array a);
 
 /* Everything that the adapter needs of a torch; NULL with an exception that names its version. */
 torch_state *pt_state_new(PyObject *torch, pa_state *home);
 void pt_state_free(torch_state *st);
+
+/* --- kernels inside torch ---------------------------------------------------------------------------------- */
+
+/* Registers the operators, once in a process; false where this torch has no door for them (torch_ops.c). */
+bool pt_ops_register(void);
+/* How many operators have been called. */
+long long pt_ops_runs(void);
+
+/* Finds the operators and their derivatives; 0, also where there are none, or -1 with an exception. */
+int pt_kernels_find(torch_state *st, PyObject *torch);
+
+/* One of KERNELS on whatever it was given; AT_DECLINE where that is not for a kernel. */
+at_status pt_segment(at_context *cx, const at_backend *be, int kernel, at_array x, at_array ids,
+                     at_dim n, at_array *out);
+
+at_status pt_segment_sum(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                         at_dim num_segments, bool sorted, at_array *out);
+at_status pt_segment_min(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                         at_dim num_segments, bool sorted, at_array *out);
+at_status pt_segment_max(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                         at_dim num_segments, bool sorted, at_array *out);
+at_status pt_segment_softmax(at_context *cx, const at_backend *be, at_array logits,
+                             at_array segment_ids, at_dim num_segments, bool sorted, at_array *out);
 
 /* For pa_framework. */
 int pt_owns(PyObject *module, PyTypeObject *type);
