@@ -723,6 +723,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
         .segment_min = pf_segment_min,
         .segment_max = pf_segment_max,
         .segment_softmax = pf_segment_softmax,
+        .partition_ids = pf_partition_ids,
     };
     return 0;
 }

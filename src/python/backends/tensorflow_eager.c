@@ -87,13 +87,13 @@ static bool is_failure(const pf_eager *e)
     return true;
 }
 
-enum { HEAD = 3, MOST = 4 }; /* context, name of the op, name of the call; operands */
+enum { HEAD = 3 }; /* context, name of the op, name of the call; then the operands */
 
 bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObject *const *operands,
             int count, const at_dim *n, PyObject **result)
 {
     tensorflow_state *st = state_of(be);
-    PyObject *args[1 + HEAD + MOST];
+    PyObject *args[1 + HEAD + PF_MOST_OPERANDS];
     *result = NULL;
     if (f->failed || st->eager.execute == NULL || !pf_runs_now(be)) return false;
     if ((cx != NULL && (cx->flags & AT_GENERIC)) || (n != NULL && !at_is_nil(n->sym))) return false;
@@ -102,7 +102,11 @@ bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObjec
             PyLong_Check(operands[i]) ? operands[i] : pf_tensor(f, be, operands[i]);
         if (x == NULL || !is_ours(st, x)) return false;
     }
-    if (n != NULL && (args[1 + HEAD + count++] = pa_int(f, n->n)) == NULL) return false;
+    if (n != NULL) {
+        args[1 + HEAD + count++] = pa_int(f, n->n / PF_RADIX);
+        args[1 + HEAD + count++] = pa_int(f, n->n % PF_RADIX);
+    }
+    if (f->failed) return false;
     if ((args[1] = context_of(f, st)) == NULL) return false;
     args[2] = st->eager.op[op];
     args[3] = Py_None;
@@ -119,7 +123,7 @@ bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObjec
 static PyObject *run(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
     const at_backend *be = &pa_state_of(module)->tensorflow;
-    const char *name = nargs < 2 || nargs > 1 + MOST ? NULL : PyUnicode_AsUTF8(args[0]);
+    const char *name = nargs < 2 || nargs > 1 + PF_MOST_OPERANDS ? NULL : PyUnicode_AsUTF8(args[0]);
     if (name == NULL || be->state == NULL) Py_RETURN_NONE;
     int op = 0;
     while (op < PF_OP_COUNT && strcmp(name, pf_op_name((pf_op)op)) != 0) op++;

@@ -96,12 +96,10 @@ at_dtype pf_dtype_numbered(long number)
 
 /* --- one call of a kernel ---------------------------------------------------------------------------------------- */
 
-enum { MOST_OPERANDS = 4 };
-
 typedef struct call call;
 
 /* One op. Its operands in order: 'x' data with a row per id and 's' data with a row per segment (all of one dtype T, and
- * alike but for their rows), 'i' the vector of ids, 'n' the number of segments, a 0-d int64. */
+ * alike but for their rows), 'i' the vector of ids, 'n' a digit of the number of segments, a 0-d int64. */
 typedef struct op {
     const char *name, *operands;
     at_dtype result; /* AT_NODTYPE: T */
@@ -114,8 +112,8 @@ struct call {
     const op *op;
     TF_OpKernelContext *context;
     TF_Status *status;
-    TF_Tensor *tensor[MOST_OPERANDS], *result;
-    ati_host x[MOST_OPERANDS]; /* the data operands, in their places */
+    TF_Tensor *tensor[PF_MOST_OPERANDS], *result;
+    ati_host x[PF_MOST_OPERANDS]; /* the data operands, in their places */
     ati_host ids, y;
     int64_t n;
 };
@@ -136,6 +134,13 @@ static bool open_view(call *c, const TF_Tensor *t, ati_host *v)
     return true;
 }
 
+static bool add_digit(call *c, int64_t digit)
+{
+    bool fits = digit >= 0 && !__builtin_mul_overflow(c->n, PF_RADIX, &c->n) &&
+                !__builtin_add_overflow(c->n, digit, &c->n);
+    return fits || fail(c, TF_INVALID_ARGUMENT, "the number of segments is out of range");
+}
+
 static bool read_operands(call *c)
 {
     for (int i = 0; c->op->operands[i] != '\0'; i++) {
@@ -146,9 +151,9 @@ static bool read_operands(call *c)
         if (role == 'i' ? v->ndim != 1 : role == 'n' ? v->ndim != 0 : v->ndim == 0)
             return fail(c, TF_INVALID_ARGUMENT, "an operand has the wrong rank");
         if (role == 's') c->n = v->dim[0];
-        if (role == 'n') c->n = *(const int64_t *)v->data;
+        if (role == 'n' && !add_digit(c, *(const int64_t *)v->data)) return false;
     }
-    return c->n >= 0 || fail(c, TF_INVALID_ARGUMENT, "the number of segments is negative");
+    return true;
 }
 
 /* The adapter's checks stand in the way of bad shapes; TensorFlow can be asked to run an op without them. */
@@ -190,7 +195,7 @@ static void compute(void *kernel, TF_OpKernelContext *context)
     if (ready && !c.op->run(&c) && tf.GetCode(c.status) == TF_OK)
         fail(&c, TF_RESOURCE_EXHAUSTED, "no memory for temporaries");
     if (tf.GetCode(c.status) != TF_OK) tf.OpKernelContext_Failure(context, c.status);
-    for (int i = 0; i < MOST_OPERANDS; i++)
+    for (int i = 0; i < PF_MOST_OPERANDS; i++)
         if (c.tensor[i] != NULL) tf.DeleteTensor(c.tensor[i]);
     if (c.result != NULL) tf.DeleteTensor(c.result);
     tf.DeleteStatus(c.status);
@@ -255,6 +260,13 @@ static bool run_slot_count(call *c)
     return true;
 }
 
+/* Partitions in the place of ids, and their total in that of the number of segments. */
+static bool run_partition_ids(call *c)
+{
+    ati_k_partition_ids(&c->ids, &c->y);
+    return true;
+}
+
 /* --- registration -------------------------------------------------------------------------------------------------- */
 
 static const op ops[] = {
@@ -298,10 +310,10 @@ static void shape_of_rows(TF_ShapeInferenceContext *c, TF_Status *status)
 /* "T" has its types where the op has data. */
 static void add_operands(TF_OpDefinitionBuilder *b, const op *o)
 {
-    static const char *const spec[][MOST_OPERANDS] = {
-        {"a: T", "b: T", "c: T", "d: T"},
-        {"a: Tids", "b: Tids", "c: Tids", "d: Tids"},
-        {"a: int64", "b: int64", "c: int64", "d: int64"},
+    static const char *const spec[][PF_MOST_OPERANDS] = {
+        {"a: T", "b: T", "c: T", "d: T", "e: T"},
+        {"a: Tids", "b: Tids", "c: Tids", "d: Tids", "e: Tids"},
+        {"a: int64", "b: int64", "c: int64", "d: int64", "e: int64"},
     };
     bool data = false;
     for (int i = 0; o->operands[i] != '\0'; i++) {

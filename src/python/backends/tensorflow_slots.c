@@ -11,7 +11,7 @@
 
 /* --- our own ops, where they may be called ----------------------------------------------------------------------- */
 
-/* Data, ids and a size, of which a op may lack the first or the last. */
+/* Data, ids and a size, of which an op may lack the first or the last. */
 static bool own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, at_array x,
                 at_array ids, const at_dim *n, PyObject **y)
 {
@@ -56,6 +56,12 @@ PF_SEGMENT_SLOT(segment_softmax)
 {
     (void)sorted;
     return composite(cx, be, PF_OP_segment_softmax, x, segment_ids, num_segments, out);
+}
+
+at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                           at_dim total_length, at_array *out)
+{
+    return composite(cx, be, PF_OP_partition_ids, AT_NIL, partitions, total_length, out);
 }
 
 /* --- ids ---------------------------------------------------------------------------------------------------- */

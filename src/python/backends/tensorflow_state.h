@@ -201,6 +201,8 @@ PF_SEGMENT_SLOT(segment_sum);
 PF_SEGMENT_SLOT(segment_min);
 PF_SEGMENT_SLOT(segment_max);
 PF_SEGMENT_SLOT(segment_softmax);
+at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                           at_dim total_length, at_array *out);
 
 /* The slots that segment formulas are made of (tensorflow_slots.c). */
 at_status pf_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out);
