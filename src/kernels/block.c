@@ -3,6 +3,7 @@
  * Two steps through a block of 256 elements in place of 169 direct casts. */
 #include "kernels/block.h"
 #include "kernels/element.h"
+#include "kernels/view.h"
 
 ati_class ati_class_of(at_dtype dtype)
 {
@@ -67,6 +68,37 @@ void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int6
     else
         for (int64_t k = 0; k < n; k++)
             ids[k] = c == ATI_UNSIGNED && block.u[k] < INT64_MAX ? (int64_t)block.u[k] : INT64_MAX;
+}
+
+#define PICK(name)                                                                                 \
+    static void pick_##name(ati_value_##name *to, const char *p, int64_t step,                     \
+                            const uint32_t *list, int64_t n)                                       \
+    {                                                                                              \
+        for (int64_t k = 0; k < n; k++) to[k] = ati_load_##name(p + (int64_t)list[k] * step);      \
+    }
+PICK(u8)
+PICK(u16)
+PICK(u32)
+PICK(u64)
+
+/* Picked by their width, then read as any other block. */
+void ati_ids_pick(int64_t *ids, at_dtype from, const char *p, int64_t step, const uint32_t *list,
+                  int64_t n)
+{
+    union {
+        uint8_t u8[ATI_BLOCK];
+        uint16_t u16[ATI_BLOCK];
+        uint32_t u32[ATI_BLOCK];
+        uint64_t u64[ATI_BLOCK];
+    } picked;
+    int64_t size = ati_k_itemsize(from);
+    switch (size) {
+    case 1: pick_u8(picked.u8, p, step, list, n); break;
+    case 2: pick_u16(picked.u16, p, step, list, n); break;
+    case 4: pick_u32(picked.u32, p, step, list, n); break;
+    default: pick_u64(picked.u64, p, step, list, n); break;
+    }
+    ati_ids_load(ids, from, (const char *)&picked, size, n);
 }
 
 /* --- stores --- */

@@ -33,6 +33,10 @@ void ati_block_store(const void *values, ati_class from, at_dtype to, char *p, i
  * in range of nothing. */
 void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int64_t n);
 
+/* The same of n elements by their numbers: p + list[k] * step. */
+void ati_ids_pick(int64_t *ids, at_dtype from, const char *p, int64_t step, const uint32_t *list,
+                  int64_t n);
+
 static inline int64_t ati_block_of(int64_t left) { return left < ATI_BLOCK ? left : ATI_BLOCK; }
 
 #endif

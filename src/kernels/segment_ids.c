@@ -18,18 +18,6 @@ static int64_t read_block(const ati_host *ids, int64_t k, int64_t *block)
 /* One comparison for both bounds: a negative id is a huge unsigned one. */
 static bool inside(int64_t id, int64_t n) { return (uint64_t)id < (uint64_t)n; }
 
-void ati_k_segment_count(const ati_host *ids, ati_host *out)
-{
-    int64_t block[ATI_BLOCK], n = out->dim[0], *counts = out->data;
-    if (n > 0) memset(counts, 0, (size_t)n * sizeof *counts);
-    for (int64_t k = 0; k < ids->dim[0];) {
-        int64_t length = read_block(ids, k, block);
-        for (int64_t e = 0; e < length; e++)
-            if (inside(block[e], n)) counts[block[e]]++;
-        k += length;
-    }
-}
-
 void ati_k_slot_ids(const ati_host *ids, int64_t n, ati_host *out)
 {
     int64_t *to = out->data;

@@ -8,6 +8,7 @@
 #include "kernels/block.h"
 #include "kernels/element.h"
 #include "kernels/move.h"
+#include "kernels/pool.h"
 
 typedef struct gather {
     const char *from; /* x at the current position of the axes before */
@@ -102,7 +103,28 @@ bool ati_k_take(const ati_host *x, const ati_host *indices, int axis, ati_host *
     return take(x, indices, axis, true, out);
 }
 
+/* --- rows by ids, on several threads ---------------------------------------------------------------------- */
+
+typedef struct spreading {
+    const ati_host *x, *ids;
+    ati_host *out;
+    int threads;
+} spreading;
+
+static void spread_part(void *arg, int index)
+{
+    const spreading *s = arg;
+    ati_host ids = *s->ids, out = *s->out;
+    int64_t low = ati_part(ids.dim[0], index, s->threads);
+    ids.data = (char *)ids.data + low * ids.stride[0];
+    out.data = (char *)out.data + low * out.stride[0];
+    ids.dim[0] = out.dim[0] = ati_part(s->ids->dim[0], index + 1, s->threads) - low;
+    take(s->x, &ids, 0, false, &out);
+}
+
 void ati_k_spread(const ati_host *x, const ati_host *ids, ati_host *out)
 {
-    take(x, ids, 0, false, out);
+    enum { GRAIN = 1 << 15 };
+    spreading s = {x, ids, out, ati_pool_threads_for(ati_k_count(out), GRAIN)};
+    ati_pool_run(s.threads, spread_part, &s);
 }

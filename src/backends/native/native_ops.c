@@ -176,16 +176,23 @@ static at_status vector_length(at_context *cx, at_array ids, int64_t *length)
 }
 
 /* The kernels trust lengths, so they are compared here once more, whoever has called. */
+static at_status check_rows(at_context *cx, at_array x, at_array ids, int64_t *length)
+{
+    const ati_host *rows = view_of(x);
+    if (vector_length(cx, ids, length) != AT_OK) return cx->status;
+    if (rows->ndim == 0 || rows->dim[0] != *length)
+        return at_error(cx, AT_ESHAPE, "expected one id per row, found shapes %s and %s",
+                        ati_native_shape_text(rows).text, ati_native_shape_text(view_of(ids)).text);
+    return AT_OK;
+}
+
 static at_status fold(at_context *cx, ati_fold op, at_array x, at_array ids, at_dim segments,
                       at_array *out)
 {
     const ati_host *from = view_of(x);
     ati_host to = *from;
     int64_t length = 0;
-    if (vector_length(cx, ids, &length) != AT_OK) return cx->status;
-    if (from->ndim == 0 || from->dim[0] != length)
-        return at_error(cx, AT_ESHAPE, "expected one id per row, found shapes %s and %s",
-                        ati_native_shape_text(from).text, ati_native_shape_text(view_of(ids)).text);
+    if (check_rows(cx, x, ids, &length) != AT_OK) return cx->status;
     if (ati_native_size(cx, segments, &to.dim[0]) != AT_OK) return cx->status;
     if (op == ATI_FOLD_SUM && to.dtype == AT_BOOL) to.dtype = AT_INT64;
     native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
@@ -215,32 +222,87 @@ SLOTS(DEFINE)
                                 at_array *out)                                                     \
     {                                                                                              \
         (void)be;                                                                                  \
-        (void)sorted; /* nothing to gain yet */                                                    \
+        (void)sorted; /* the kernels look */                                                       \
         return fold(cx, op, x, segment_ids, num_segments, out);                                    \
     }
 SEGMENTS(DEFINE)
 #undef DEFINE
 
-at_status ati_native_segment_softmax(at_context *cx, const at_backend *be, at_array logits,
-                                     at_array segment_ids, at_dim num_segments, bool sorted,
-                                     at_array *out)
+/* Kernels that give a float row per row, or per segment; the formula has what they do not take. */
+typedef bool row_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out);
+
+static bool mean_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
 {
-    (void)be;
-    (void)sorted;
-    const ati_host *x = view_of(logits);
+    (void)n;
+    return ati_k_segment_mean(x, ids, out);
+}
+
+static at_status rows_kernel(at_context *cx, row_kernel *kernel, at_array x, at_array ids,
+                             at_dim segments, bool reduces, at_array *out)
+{
+    ati_host to = *view_of(x);
     int64_t length = 0, n = 0;
-    if (x->dtype != AT_FLOAT32 && x->dtype != AT_FLOAT64)
-        return AT_DECLINE; /* half types go wide */
-    if (vector_length(cx, segment_ids, &length) != AT_OK ||
-        ati_native_size(cx, num_segments, &n) != AT_OK)
+    if (to.dtype < AT_FLOAT16) return AT_DECLINE;
+    if (check_rows(cx, x, ids, &length) != AT_OK || ati_native_size(cx, segments, &n) != AT_OK)
         return cx->status;
-    native_array *a = ati_native_new(cx, x->dtype, x->ndim, x->dim);
-    if (a != NULL && !ati_k_segment_softmax(x, view_of(segment_ids), n, &a->view)) {
+    if (reduces) to.dim[0] = n;
+    native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
+    if (a != NULL && !kernel(view_of(x), view_of(ids), n, &a->view)) {
         ati_native_release(a);
-        return at_error(cx, AT_ENOMEM, "no memory for peaks and sums");
+        return at_error(cx, AT_ENOMEM, "no memory for sums");
     }
     return ati_native_give(cx, a, out);
 }
+
+#define ROWS(X)                                                                                    \
+    X(segment_mean, mean_kernel, true)                                                             \
+    X(segment_softmax, ati_k_segment_softmax, false)                                               \
+    X(segment_normalize, ati_k_segment_normalize, false)
+
+#define DEFINE(name, kernel, reduces)                                                              \
+    at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x,                  \
+                                at_array segment_ids, at_dim num_segments, bool sorted,            \
+                                at_array *out)                                                     \
+    {                                                                                              \
+        (void)be;                                                                                  \
+        (void)sorted; /* the kernels look */                                                       \
+        return rows_kernel(cx, kernel, x, segment_ids, num_segments, reduces, out);                \
+    }
+ROWS(DEFINE)
+#undef DEFINE
+
+static at_status or_constant(at_context *cx, ati_fold op, at_array x, at_array ids, at_dim segments,
+                             at_array constant, at_array *out)
+{
+    at_scalar place;
+    ati_host to = *view_of(x), value = ati_native_value(constant, &place);
+    int64_t length = 0;
+    if (check_rows(cx, x, ids, &length) != AT_OK ||
+        ati_native_size(cx, segments, &to.dim[0]) != AT_OK)
+        return cx->status;
+    if (value.ndim > 0) return AT_DECLINE;
+    native_array *a = ati_native_new(cx, to.dtype, to.ndim, to.dim);
+    if (a != NULL && !ati_k_segment_or_constant(op, view_of(x), view_of(ids), &value, &a->view)) {
+        ati_native_release(a);
+        return at_error(cx, AT_ENOMEM, "no memory for counts");
+    }
+    return ati_native_give(cx, a, out);
+}
+
+#define OR_CONSTANT(X)                                                                             \
+    X(segment_min_or_constant, ATI_FOLD_MIN) X(segment_max_or_constant, ATI_FOLD_MAX)
+
+#define DEFINE(name, op)                                                                           \
+    at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x,                  \
+                                at_array segment_ids, at_dim num_segments, at_array constant,      \
+                                bool sorted, at_array *out)                                        \
+    {                                                                                              \
+        (void)be;                                                                                  \
+        (void)sorted;                                                                              \
+        return or_constant(cx, op, x, segment_ids, num_segments, constant, out);                   \
+    }
+OR_CONSTANT(DEFINE)
+#undef DEFINE
 
 at_status ati_native_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
                                 at_array *out)
@@ -250,7 +312,10 @@ at_status ati_native_slot_count(at_context *cx, const at_backend *be, at_array i
     if (vector_length(cx, ids, &length) != AT_OK || ati_native_size(cx, n, &slots) != AT_OK)
         return cx->status;
     native_array *a = ati_native_new(cx, AT_INT64, 1, &slots);
-    if (a != NULL) ati_k_segment_count(view_of(ids), &a->view);
+    if (a != NULL && !ati_k_segment_count(view_of(ids), &a->view)) {
+        ati_native_release(a);
+        return at_error(cx, AT_ENOMEM, "no memory for counts");
+    }
     return ati_native_give(cx, a, out);
 }
 
@@ -352,6 +417,7 @@ static at_status peek(at_context *cx, at_array a, bool needed, int64_t *sum, int
 #define SLOT_PRIMITIVE(name) .name = ati_native_##name,
 #define SLOT_COMPOSITE(name)
 #define OVERRIDE(name, op) .name = ati_native_##name,
+#define OVERRIDE_ROWS(name, kernel, reduces) .name = ati_native_##name,
 
 static const at_backend native_backend = {
     .name = "native",
@@ -367,8 +433,8 @@ static const at_backend native_backend = {
     .peek = peek,
 #define OP(kind, name, level, ...) SLOT_##level(name)
 #include "anytensor/ops.def"
-    SEGMENTS(OVERRIDE).segment_count = ati_native_segment_count,
-    .segment_softmax = ati_native_segment_softmax,
+    SEGMENTS(OVERRIDE) OR_CONSTANT(OVERRIDE) ROWS(OVERRIDE_ROWS).segment_count =
+        ati_native_segment_count,
     .partition_ids = ati_native_partition_ids,
 };
 

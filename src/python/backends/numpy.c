@@ -650,7 +650,11 @@ int pa_numpy_make(at_backend *be)
         .segment_sum = numpy_segment_sum,
         .segment_min = numpy_segment_min,
         .segment_max = numpy_segment_max,
+        .segment_mean = numpy_segment_mean,
         .segment_softmax = numpy_segment_softmax,
+        .segment_normalize = numpy_segment_normalize,
+        .segment_min_or_constant = numpy_segment_min_or_constant,
+        .segment_max_or_constant = numpy_segment_max_or_constant,
         .partition_ids = numpy_partition_ids,
     };
     return resolve(st);

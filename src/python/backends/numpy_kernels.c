@@ -78,6 +78,19 @@ static PyObject *new_rows(const at_backend *be, at_dtype dtype, int64_t rows, in
         }                                                                                          \
     } while (0)
 
+/* What every kernel with rows ends with. */
+static at_status finish_kernel(at_context *cx, const at_backend *be, view *xv, view *iv, bool fine,
+                               PyObject *array, at_array *out)
+{
+    close_view(xv);
+    close_view(iv);
+    if (!fine) {
+        Py_DECREF(array);
+        return at_error(cx, AT_ENOMEM, "no memory for partial sums");
+    }
+    return pn_result(cx, be, array, out);
+}
+
 /* The segment kernels check their ids, so they serve slots (ids clean) and segments alike. */
 static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_array x, at_array ids,
                       at_dim n, at_array *out)
@@ -94,13 +107,7 @@ static at_status fold(at_context *cx, const at_backend *be, ati_fold op, at_arra
     bool fine = true;
     if (array != NULL)
         WITHOUT_GIL(PyArray_SIZE(xa), fine = ati_k_segment_fold(op, &xv.host, &iv.host, &ov.host));
-    close_view(&xv);
-    close_view(&iv);
-    if (!fine) {
-        Py_DECREF(array);
-        return at_error(cx, AT_ENOMEM, "no memory for partial sums");
-    }
-    return pn_result(cx, be, array, out);
+    return finish_kernel(cx, be, &xv, &iv, fine, array, out);
 }
 
 at_status numpy_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
@@ -143,46 +150,108 @@ at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x, at
     return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
 }
 
-/* Up to this many elements the set-up of NumPy's calls costs more than the work. */
-#define FEW 2048
+/* Kernels that give a float row per row, or per segment; the formula has what they do not take. */
+typedef bool row_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out);
 
-/* The formula's ufuncs are vectorised: large arrays, and half types, are theirs. */
-at_status numpy_segment_softmax(at_context *cx, const at_backend *be, at_array logits,
-                                at_array segment_ids, at_dim num_segments, bool sorted,
-                                at_array *out)
-{
-    (void)sorted;
-    view xv, iv, ov;
-    PyArrayObject *xa = array_of(logits);
-    int type = PyArray_TYPE(xa);
-    if (PyArray_SIZE(xa) > FEW || (type != NPY_FLOAT && type != NPY_DOUBLE)) return AT_DECLINE;
-    if (!open_rows(&xv, logits, &iv, segment_ids)) return pa_foreign(cx);
-    PyObject *array =
-        new_rows(be, xv.host.dtype, xv.host.dim[0], xv.host.ndim, PyArray_DIMS(xa), &ov);
-    bool fine =
-        array == NULL || ati_k_segment_softmax(&xv.host, &iv.host, num_segments.n, &ov.host);
-    close_view(&xv);
-    close_view(&iv);
-    if (!fine) {
-        Py_DECREF(array);
-        return at_error(cx, AT_ENOMEM, "no memory for peaks and sums");
-    }
-    return pn_result(cx, be, array, out);
-}
-
-/* Ids in, a vector out: what the id kernels share. */
-typedef void id_kernel(const ati_host *ids, int64_t n, ati_host *out);
-
-static void count_kernel(const ati_host *ids, int64_t n, ati_host *out)
+static bool mean_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
 {
     (void)n;
-    ati_k_segment_count(ids, out);
+    return ati_k_segment_mean(x, ids, out);
 }
 
-static void partition_kernel(const ati_host *partitions, int64_t n, ati_host *out)
+static at_status rows_kernel(at_context *cx, const at_backend *be, row_kernel *kernel, at_array x,
+                             at_array ids, int64_t n, bool reduces, at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t < AT_FLOAT16 || t == AT_OTHER) return AT_DECLINE;
+    if (!open_rows(&xv, x, &iv, ids)) return pa_foreign(cx);
+    PyArrayObject *xa = array_of(x);
+    int64_t rows = reduces ? n : xv.host.dim[0];
+    PyObject *array = new_rows(be, t, rows, xv.host.ndim, PyArray_DIMS(xa), &ov);
+    bool fine = true;
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE(xa), fine = kernel(&xv.host, &iv.host, n, &ov.host));
+    return finish_kernel(cx, be, &xv, &iv, fine, array, out);
+}
+
+#define ROWS(X)                                                                                    \
+    X(segment_mean, mean_kernel, true)                                                             \
+    X(segment_softmax, ati_k_segment_softmax, false)                                               \
+    X(segment_normalize, ati_k_segment_normalize, false)
+
+#define DEFINE(name, kernel, reduces)                                                              \
+    at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids, \
+                           at_dim num_segments, bool sorted, at_array *out)                        \
+    {                                                                                              \
+        (void)sorted; /* the kernels look */                                                       \
+        return rows_kernel(cx, be, kernel, x, segment_ids, num_segments.n, reduces, out);          \
+    }
+ROWS(DEFINE)
+#undef DEFINE
+
+static at_status or_constant(at_context *cx, const at_backend *be, ati_fold op, at_array x,
+                             at_array ids, at_dim n, at_array constant, at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    const at_scalar *scalar = constant.be == &at_weak ? constant.p : NULL;
+    if (scalar == NULL || scalar->range == AT_FITS_NONE || t == AT_OTHER) return AT_DECLINE;
+    ati_host value = scalar->kind != AT_WEAK_FLOAT
+                         ? ati_k_view(&(int64_t){scalar->i}, AT_INT64, 0, NULL)
+                         : ati_k_view(&(double){scalar->d}, AT_FLOAT64, 0, NULL);
+    if (scalar->range == AT_FITS_UINT64) value.dtype = AT_UINT64;
+    if (!open_rows(&xv, x, &iv, ids)) return pa_foreign(cx);
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, t, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
+    bool fine = true;
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE(xa),
+                    fine = ati_k_segment_or_constant(op, &xv.host, &iv.host, &value, &ov.host));
+    return finish_kernel(cx, be, &xv, &iv, fine, array, out);
+}
+
+#define OR_CONSTANT(X)                                                                             \
+    X(segment_min_or_constant, ATI_FOLD_MIN) X(segment_max_or_constant, ATI_FOLD_MAX)
+
+#define DEFINE(name, op)                                                                           \
+    at_status numpy_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids, \
+                           at_dim num_segments, at_array constant, bool sorted, at_array *out)     \
+    {                                                                                              \
+        (void)sorted;                                                                              \
+        return or_constant(cx, be, op, x, segment_ids, num_segments, constant, out);               \
+    }
+OR_CONSTANT(DEFINE)
+#undef DEFINE
+
+/* Ids in, a vector out: what the id kernels share. */
+typedef bool id_kernel(const ati_host *ids, int64_t n, ati_host *out);
+
+static bool count_kernel(const ati_host *ids, int64_t n, ati_host *out)
+{
+    (void)n;
+    return ati_k_segment_count(ids, out);
+}
+
+static bool slot_ids_kernel(const ati_host *ids, int64_t n, ati_host *out)
+{
+    ati_k_slot_ids(ids, n, out);
+    return true;
+}
+
+static bool slot_kept_kernel(const ati_host *ids, int64_t n, ati_host *out)
+{
+    ati_k_slot_kept(ids, n, out);
+    return true;
+}
+
+static bool partition_kernel(const ati_host *partitions, int64_t n, ati_host *out)
 {
     (void)n;
     ati_k_partition_ids(partitions, out);
+    return true;
 }
 
 static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kernel, at_array ids,
@@ -191,21 +260,28 @@ static at_status from_ids(at_context *cx, const at_backend *be, id_kernel *kerne
     view iv, ov;
     if (!open_view(&iv, ids)) return pa_foreign(cx);
     PyObject *array = new_rows(be, dtype, length, 1, NULL, &ov);
-    if (array != NULL) WITHOUT_GIL(iv.host.dim[0], kernel(&iv.host, n, &ov.host));
+    bool fine = true;
+    if (array != NULL) WITHOUT_GIL(iv.host.dim[0], fine = kernel(&iv.host, n, &ov.host));
     close_view(&iv);
+    if (!fine) {
+        Py_DECREF(array);
+        return at_error(cx, AT_ENOMEM, "no memory for counts");
+    }
     return pn_result(cx, be, array, out);
 }
 
 at_status numpy_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n,
                          at_array *out)
 {
-    return from_ids(cx, be, ati_k_slot_ids, ids, n.n, AT_INT64, PyArray_DIM(array_of(ids), 0), out);
+    return from_ids(cx, be, slot_ids_kernel, ids, n.n, AT_INT64, PyArray_DIM(array_of(ids), 0),
+                    out);
 }
 
 at_status numpy_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_dim n,
                           at_array *out)
 {
-    return from_ids(cx, be, ati_k_slot_kept, ids, n.n, AT_BOOL, PyArray_DIM(array_of(ids), 0), out);
+    return from_ids(cx, be, slot_kept_kernel, ids, n.n, AT_BOOL, PyArray_DIM(array_of(ids), 0),
+                    out);
 }
 
 at_status numpy_slot_count(at_context *cx, const at_backend *be, at_array ids, at_dim n,
@@ -255,6 +331,9 @@ at_status pn_peek(at_context *cx, at_array a, bool needed, int64_t *sum, int64_t
 }
 
 /* --- elementwise, of few elements --- */
+
+/* Up to this many elements the set-up of NumPy's calls costs more than the work. */
+#define FEW 2048
 
 /* The larger or smaller of a small array and a scalar; AT_DECLINE for what is left to the ufunc. No floating-point
  * warning is lost: these two never warn. */

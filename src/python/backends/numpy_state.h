@@ -85,6 +85,7 @@ at_status pn_few_extremes(at_context *cx, const at_backend *be, int fn, at_array
 #define SPREAD(...) DECLARE(SPREAD, __VA_ARGS__)
 #define SEGMENT(...) DECLARE(SEGMENT, __VA_ARGS__)
 #define SEGMENT_LOGITS(...) DECLARE(SEGMENT_LOGITS, __VA_ARGS__)
+#define SEGMENT_CONSTANT(...) DECLARE(SEGMENT_CONSTANT, __VA_ARGS__)
 #define PARTITION_IDS(...) DECLARE(PARTITION_IDS, __VA_ARGS__)
 #include "anytensor/ops.def"
 #undef DECLARE

@@ -1,0 +1,66 @@
+/* Loops over rows: what segment kernels do to the elements, once it is known which row meets which.
+ *
+ * Compiled several times from one text (rows_loops.h), each for more of the processor; ati_rows() gives the best
+ * that it has. All take addresses: no loop knows of ids, bounds or threads. Rows are contiguous, and may be
+ * misaligned. Widths are in elements. */
+#ifndef ATI_ROWS_H
+#define ATI_ROWS_H
+
+#include "kernels/segment.h"
+
+/* Elements of a tile, at most: what its loops keep at hand. */
+enum { ATI_TILE = 512 };
+
+/* Folds row from[e] into row to[e], for each e in order. */
+typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t count, int64_t width);
+
+/* Folds count rows, step bytes apart, into one. At most ATI_RUN rows: sums are not carried further in the
+ * narrow type. */
+enum { ATI_RUN = 64 };
+typedef void ati_fold_run(const char *from, int64_t step, int64_t count, int64_t width, char *to);
+
+typedef struct ati_folder {
+    ati_fold_rows *rows;
+    ati_fold_run *run;
+} ati_folder;
+
+/* Rows of floats on their way through a composite: rows x cols <= ATI_TILE elements, or one row. */
+typedef struct ati_tile {
+    int64_t rows, cols;
+    const char *const *x, *const *y; /* rows of the data; y: of a second operand */
+    const char *const *p, *const *q; /* rows of tables in the data's dtype */
+    double *const *sum;              /* rows of the table of sums */
+    char *const *to;                 /* rows of the result */
+} ati_tile;
+
+typedef void ati_tile_loop(const ati_tile *t);
+
+/* A composite in two passes: add collects into sum, map makes the result from it. */
+typedef struct ati_two_pass {
+    ati_tile_loop *add, *map;
+} ati_two_pass;
+
+typedef enum ati_pass {
+    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / sum */
+    ATI_NORMALIZE,    /* sum += x; to = x / sum, 0 where the sum is 0 */
+    ATI_SOFTMAX_BACK, /* sum += x y; to = x (y - sum) */
+    ATI_EXTREME_BACK, /* sum += [x = p]; to = [x = p] q / sum */
+    ATI_PASSES
+} ati_pass;
+
+typedef struct ati_rows {
+    const char *name;
+    ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
+    ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
+    ati_two_pass pass[ATI_PASSES][AT_OTHER];
+} ati_rows;
+
+/* The loops for this processor; AT_SIMD=base, avx2 or avx512 asks for less. */
+const ati_rows *ati_rows_here(void);
+
+extern const ati_rows ati_rows_base;
+#if defined(__x86_64__)
+extern const ati_rows ati_rows_avx2, ati_rows_avx512;
+#endif
+
+#endif

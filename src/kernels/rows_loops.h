@@ -1,0 +1,306 @@
+/* The text of the row loops; a file that includes it says for which processor (ATI_ROWS_NAME).
+ *
+ * Written so that gcc turns every inner loop into vector code: one stretch of memory in, one out, no branch per
+ * element. Rows of one element have loops of their own, in which the compiler knows that. */
+#include "kernels/element.h"
+#include "kernels/rows.h"
+
+enum { AHEAD = 8, LINE = 64, LINES = 8 };
+
+/* Asks for rows some time before they are needed: ids are random, and their cache lines mostly far away. */
+ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64_t to_size)
+{
+    for (int64_t k = 0; k < from_size && k < LINES * LINE; k += LINE) __builtin_prefetch(from + k);
+    for (int64_t k = 0; k < to_size && k < LINES * LINE; k += LINE) __builtin_prefetch(to + k, 1);
+}
+
+/* --- folds ---------------------------------------------------------------------------------------------- */
+
+#define KEEP_SUM(a, v) ((a) + (v))
+#define KEEP_LESS(a, v) ((v) < (a) ? (v) : (a))
+#define KEEP_MORE(a, v) ((v) > (a) ? (v) : (a))
+
+/* Folds rows of dtype in into rows of dtype to. Four rows that go to one place are folded into each other first, in
+ * the type mid: a chain of additions a quarter as long. */
+#define FOLD(name, in, to, mid, keep)                                                              \
+    ATI_INLINE void row_##name(const char *restrict from, char *restrict acc, int64_t width)       \
+    {                                                                                              \
+        enum { IN = sizeof(ati_memory_##in), TO = sizeof(ati_memory_##to) };                       \
+        for (int64_t k = 0; k < width; k++) {                                                      \
+            ati_value_##to a = ati_load_##to(acc + k * TO);                                        \
+            ati_value_##to v = (ati_value_##to)ati_load_##in(from + k * IN);                       \
+            ati_store_##to(acc + k * TO, (ati_value_##to)keep(a, v));                              \
+        }                                                                                          \
+    }                                                                                              \
+    ATI_INLINE void four_##name(const char *restrict from, int64_t step, char *restrict acc,       \
+                                int64_t width)                                                     \
+    {                                                                                              \
+        enum { IN = sizeof(ati_memory_##in), TO = sizeof(ati_memory_##to) };                       \
+        const char *second = from + step, *third = second + step, *fourth = third + step;          \
+        for (int64_t k = 0; k < width; k++) {                                                      \
+            mid u = ati_load_##in(from + k * IN), v = ati_load_##in(second + k * IN);              \
+            mid x = ati_load_##in(third + k * IN), y = ati_load_##in(fourth + k * IN);             \
+            ati_value_##to a = ati_load_##to(acc + k * TO);                                        \
+            u = (mid)keep(u, v);                                                                   \
+            x = (mid)keep(x, y);                                                                   \
+            u = (mid)keep(u, x);                                                                   \
+            ati_store_##to(acc + k * TO, (ati_value_##to)keep(a, (ati_value_##to)u));              \
+        }                                                                                          \
+    }                                                                                              \
+    ATI_INLINE void each_##name(const char *const *from, char *const *to_, int64_t count,          \
+                                int64_t width)                                                     \
+    {                                                                                              \
+        const int64_t in_size = width * (int64_t)sizeof(ati_memory_##in);                          \
+        const int64_t to_size = width * (int64_t)sizeof(ati_memory_##to);                          \
+        for (int64_t e = 0; e < count; e++) {                                                      \
+            if (e + AHEAD < count && width > 1)                                                    \
+                fetch(from[e + AHEAD], in_size, to_[e + AHEAD], to_size);                          \
+            row_##name(from[e], to_[e], width);                                                    \
+        }                                                                                          \
+    }                                                                                              \
+    static void rows_##name(const char *const *from, char *const *to_, int64_t count,              \
+                            int64_t width)                                                         \
+    {                                                                                              \
+        if (width == 1)                                                                            \
+            each_##name(from, to_, count, 1);                                                      \
+        else                                                                                       \
+            each_##name(from, to_, count, width);                                                  \
+    }                                                                                              \
+    ATI_INLINE void all_##name(const char *from, int64_t step, int64_t count, int64_t width,       \
+                               char *acc)                                                          \
+    {                                                                                              \
+        int64_t e = 0;                                                                             \
+        for (; e + 4 <= count; e += 4) four_##name(from + e * step, step, acc, width);             \
+        for (; e < count; e++) row_##name(from + e * step, acc, width);                            \
+    }                                                                                              \
+    static void run_##name(const char *from, int64_t step, int64_t count, int64_t width,           \
+                           char *acc)                                                              \
+    {                                                                                              \
+        if (width == 1)                                                                            \
+            all_##name(from, step, count, 1, acc);                                                 \
+        else                                                                                       \
+            all_##name(from, step, count, width, acc);                                             \
+    }
+
+/* Sums of signed integers are those of unsigned ones, where wrapping is defined. */
+#define SUMS(X) X(u8) X(u16) X(u32) X(u64) X(f32) X(f64)
+#define WIDE_SUMS(X) X(f16) X(bf16) X(f32)
+#define WHOLE(X) X(b8) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64)
+#define REAL(X) X(f16) X(bf16) X(f32) X(f64)
+
+#define SUM(t) FOLD(sum_##t, t, t, ati_value_##t, KEEP_SUM)
+#define WIDE_SUM(t) FOLD(wide_##t, t, f64, float, KEEP_SUM)
+#define LEAST(t) FOLD(min_##t, t, t, ati_value_##t, KEEP_LESS)
+#define MOST(t) FOLD(max_##t, t, t, ati_value_##t, KEEP_MORE)
+#define LEAST_OR_NAN(t) FOLD(min_##t, t, t, ati_value_##t, ati_less_##t)
+#define MOST_OR_NAN(t) FOLD(max_##t, t, t, ati_value_##t, ati_more_##t)
+
+SUMS(SUM)
+WIDE_SUMS(WIDE_SUM)
+WHOLE(LEAST)
+WHOLE(MOST)
+REAL(LEAST_OR_NAN)
+REAL(MOST_OR_NAN)
+
+/* --- exp ------------------------------------------------------------------------------------------------ */
+
+/* exp(x) = 2^k exp(r) with |r| <= log(2) / 2, where the series of exp needs few terms: it ends where the next one is
+ * below a quarter of the last bit. 2^k in two factors, so that subnormal results are rounded once. The
+ * argument is cut where the result is 0 or infinite anyway; NaN passes all steps. */
+#define EXP(t, type, bits, DIGITS, BIAS, LEAST, MOST, LOG2_HIGH, LOG2_LOW, series)                 \
+    ATI_INLINE type power_##t(bits k)                                                              \
+    {                                                                                              \
+        type v;                                                                                    \
+        k = (k + BIAS) << DIGITS;                                                                  \
+        memcpy(&v, &k, sizeof v);                                                                  \
+        return v;                                                                                  \
+    }                                                                                              \
+    ATI_INLINE type exp_##t(type x)                                                                \
+    {                                                                                              \
+        const type middle = (type)3 * ((bits)1 << (DIGITS - 1)); /* its unit is 1 */               \
+        type least = x < LEAST ? LEAST : x, near = least > MOST ? MOST : least;                    \
+        type whole = near * (type)1.4426950408889634 + middle, r = whole - middle;                 \
+        bits k, zero;                                                                              \
+        memcpy(&k, &whole, sizeof k);                                                              \
+        memcpy(&zero, &middle, sizeof zero);                                                       \
+        k -= zero;                                                                                 \
+        r = near - r * LOG2_HIGH - r * LOG2_LOW;                                                   \
+        bits half = (k + 2 * BIAS) / 2 - BIAS; /* unsigned: k may be below 0 */                    \
+        return series(r) * power_##t(half) * power_##t(k - half);                                  \
+    }
+
+#define SERIES_F32(r)                                                                              \
+    (1 +                                                                                           \
+     r * (1 + r * (1.f / 2 + r * (1.f / 6 + r * (1.f / 24 +                                        \
+                                                 r * (1.f / 120 + r * (1.f / 720 + r / 5040)))))))
+#define SERIES_TAIL(r)                                                                             \
+    (1. / 5040 +                                                                                   \
+     r * (1. / 40320 +                                                                             \
+          r * (1. / 362880 +                                                                       \
+               r * (1. / 3628800 +                                                                 \
+                    r * (1. / 39916800 + r * (1. / 479001600 + r * (1. / 6227020800)))))))
+#define SERIES_F64(r)                                                                              \
+    (1 + r * (1 + r * (1. / 2 +                                                                    \
+                       r * (1. / 6 + r * (1. / 24 + r * (1. / 120 +                                \
+                                                         r * (1. / 720 + r * SERIES_TAIL(r))))))))
+
+EXP(f32, float, uint32_t, 23, 127, -104.f, 89.f, 0.693359375f, -2.12194440e-4f, SERIES_F32)
+EXP(f64, double, uint64_t, 52, 1023, -746., 710., 6.93147180369123816490e-1,
+    1.90821492927058770002e-10, SERIES_F64)
+#define exp_f16 exp_f32
+#define exp_bf16 exp_f32
+
+/* --- composites in two passes --------------------------------------------------------------------------- */
+
+/* What is computed of the elements (of value type: float for half types) a of x, b of y, p, q and s (of sum). */
+#define TIMES(a, b, p) ((a) * (b))
+#define ITSELF(a, b, p) (a)
+#define IS_PEAK(a, b, p) ((a) == (p) ? 1 : 0)
+#define SHARE(a, b, p, q, s) ((s) == 0 ? 0 : (a) / (s))
+#define SLOPE(a, b, p, q, s) ((a) * ((b) - (s)))
+#define SHARE_OF_PEAK(a, b, p, q, s) ((a) == (p) ? (q) / (s) : 0)
+
+#define NO 0
+#define YES 1
+#define ELEMENT(t, use, rows, k)                                                                   \
+    (use ? ati_load_##t(w->rows[e] + (k) * (int64_t)sizeof(ati_memory_##t)) : (ati_value_##t)0)
+
+/* One name per pass and dtype, each inlined for rows of one element and for others. */
+#define BOTH_WIDTHS(name)                                                                          \
+    static void name(const ati_tile *w)                                                            \
+    {                                                                                              \
+        if (w->cols == 1)                                                                          \
+            name##_cols(w, 1);                                                                     \
+        else                                                                                       \
+            name##_cols(w, w->cols);                                                               \
+    }
+
+#define ADD(name, t, use_y, use_p, term)                                                           \
+    ATI_INLINE void name##_##t##_cols(const ati_tile *w, int64_t cols)                             \
+    {                                                                                              \
+        for (int64_t e = 0; e < w->rows; e++) {                                                    \
+            double *restrict sum = w->sum[e];                                                      \
+            for (int64_t k = 0; k < cols; k++) {                                                   \
+                ati_value_##t a = ELEMENT(t, YES, x, k), b = ELEMENT(t, use_y, y, k);              \
+                ati_value_##t p = ELEMENT(t, use_p, p, k);                                         \
+                (void)b, (void)p;                                                                  \
+                sum[k] += (double)term(a, b, p);                                                   \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    BOTH_WIDTHS(name##_##t)
+
+#define MAP(name, t, use_y, use_p, formula)                                                        \
+    ATI_INLINE void name##_##t##_cols(const ati_tile *w, int64_t cols)                             \
+    {                                                                                              \
+        for (int64_t e = 0; e < w->rows; e++) {                                                    \
+            const double *sum = w->sum[e];                                                         \
+            char *restrict to = w->to[e];                                                          \
+            for (int64_t k = 0; k < cols; k++) {                                                   \
+                ati_value_##t a = ELEMENT(t, YES, x, k), b = ELEMENT(t, use_y, y, k);              \
+                ati_value_##t p = ELEMENT(t, use_p, p, k), q = ELEMENT(t, use_p, q, k);            \
+                ati_value_##t s = (ati_value_##t)sum[k];                                           \
+                (void)b, (void)p, (void)q;                                                         \
+                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t), formula(a, b, p, q, s));   \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    BOTH_WIDTHS(name##_##t)
+
+/* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. */
+#define SOFTMAX(t)                                                                                 \
+    ATI_INLINE void exps_##t(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)           \
+    {                                                                                              \
+        for (int64_t e = 0; e < w->rows; e++)                                                      \
+            for (int64_t k = 0; k < cols; k++)                                                     \
+                y[e * cols + k] = ELEMENT(t, YES, x, k) - ELEMENT(t, YES, p, k);                   \
+        for (int64_t k = 0; k < w->rows * cols; k++) y[k] = exp_##t(y[k]);                         \
+    }                                                                                              \
+    ATI_INLINE void softmax_add_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    {                                                                                              \
+        ati_value_##t y[ATI_TILE];                                                                 \
+        exps_##t(w, cols, y);                                                                      \
+        for (int64_t e = 0; e < w->rows; e++) {                                                    \
+            double *restrict sum = w->sum[e];                                                      \
+            for (int64_t k = 0; k < cols; k++) sum[k] += (double)y[e * cols + k];                  \
+        }                                                                                          \
+    }                                                                                              \
+    ATI_INLINE void softmax_map_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    {                                                                                              \
+        ati_value_##t y[ATI_TILE];                                                                 \
+        exps_##t(w, cols, y);                                                                      \
+        for (int64_t e = 0; e < w->rows; e++) {                                                    \
+            const double *sum = w->sum[e];                                                         \
+            char *restrict to = w->to[e];                                                          \
+            for (int64_t k = 0; k < cols; k++)                                                     \
+                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t),                            \
+                              y[e * cols + k] / (ati_value_##t)sum[k]);                            \
+        }                                                                                          \
+    }                                                                                              \
+    BOTH_WIDTHS(softmax_add_##t)                                                                   \
+    BOTH_WIDTHS(softmax_map_##t)
+
+#define TWO_PASSES(t)                                                                              \
+    SOFTMAX(t)                                                                                     \
+    ADD(normalize_add, t, NO, NO, ITSELF)                                                          \
+    MAP(normalize_map, t, NO, NO, SHARE)                                                           \
+    ADD(softmax_back_add, t, YES, NO, TIMES)                                                       \
+    MAP(softmax_back_map, t, YES, NO, SLOPE)                                                       \
+    ADD(extreme_back_add, t, NO, YES, IS_PEAK)                                                     \
+    MAP(extreme_back_map, t, NO, YES, SHARE_OF_PEAK)
+
+REAL(TWO_PASSES)
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+#define FOLDER(name)                                                                               \
+    {                                                                                              \
+        rows_##name, run_##name                                                                    \
+    }
+#define PASSES(name, t)                                                                            \
+    {                                                                                              \
+        name##_add_##t, name##_map_##t                                                             \
+    }
+#define OF_FLOATS(name)                                                                            \
+    {                                                                                              \
+        [AT_FLOAT16] = PASSES(name, f16), [AT_BFLOAT16] = PASSES(name, bf16),                      \
+        [AT_FLOAT32] = PASSES(name, f32), [AT_FLOAT64] = PASSES(name, f64)                         \
+    }
+#define OF_ALL(name)                                                                               \
+    {                                                                                              \
+        [AT_BOOL] = FOLDER(name##_b8), [AT_INT8] = FOLDER(name##_i8),                              \
+        [AT_INT16] = FOLDER(name##_i16), [AT_INT32] = FOLDER(name##_i32),                          \
+        [AT_INT64] = FOLDER(name##_i64), [AT_UINT8] = FOLDER(name##_u8),                           \
+        [AT_UINT16] = FOLDER(name##_u16), [AT_UINT32] = FOLDER(name##_u32),                        \
+        [AT_UINT64] = FOLDER(name##_u64), [AT_FLOAT16] = FOLDER(name##_f16),                       \
+        [AT_BFLOAT16] = FOLDER(name##_bf16), [AT_FLOAT32] = FOLDER(name##_f32),                    \
+        [AT_FLOAT64] = FOLDER(name##_f64)                                                          \
+    }
+
+#define JOIN_NAMES(a, b) a##b
+#define TABLE(name) JOIN_NAMES(ati_rows_, name)
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+
+const ati_rows TABLE(ATI_ROWS_NAME) = {
+    .name = TEXT(ATI_ROWS_NAME),
+    .fold[ATI_FOLD_SUM] = {[AT_INT8] = FOLDER(sum_u8),
+                           [AT_INT16] = FOLDER(sum_u16),
+                           [AT_INT32] = FOLDER(sum_u32),
+                           [AT_INT64] = FOLDER(sum_u64),
+                           [AT_UINT8] = FOLDER(sum_u8),
+                           [AT_UINT16] = FOLDER(sum_u16),
+                           [AT_UINT32] = FOLDER(sum_u32),
+                           [AT_UINT64] = FOLDER(sum_u64),
+                           [AT_FLOAT32] = FOLDER(sum_f32),
+                           [AT_FLOAT64] = FOLDER(sum_f64)},
+    .fold[ATI_FOLD_MIN] = OF_ALL(min),
+    .fold[ATI_FOLD_MAX] = OF_ALL(max),
+    .wide = {[AT_FLOAT16] = FOLDER(wide_f16),
+             [AT_BFLOAT16] = FOLDER(wide_bf16),
+             [AT_FLOAT32] = FOLDER(wide_f32)},
+    .pass = {[ATI_SOFTMAX] = OF_FLOATS(softmax),
+             [ATI_NORMALIZE] = OF_FLOATS(normalize),
+             [ATI_SOFTMAX_BACK] = OF_FLOATS(softmax_back),
+             [ATI_EXTREME_BACK] = OF_FLOATS(extreme_back)},
+};

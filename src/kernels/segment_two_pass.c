@@ -1,0 +1,267 @@
+/* Composites that make a row per row in two passes: the first collects a sum per segment, the second makes each row
+ * from it. Softmax, normalize, and the derivatives of softmax and of extremes (ati_pass in rows.h).
+ *
+ * Threads take parts of the rows. In the first pass each has a table of sums of its own; as many threads take part
+ * as tables are no more than the data. Data is read in order, once per pass. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/fold.h"
+#include "kernels/move.h"
+
+enum { GRAIN = 1 << 14 };
+
+typedef struct two_pass {
+    ati_two_pass loops;
+    const ati_host *x, *y; /* rows in one piece, of out's dtype; y may be NULL */
+    const ati_host *ids;
+    const char *p, *q; /* tables, or NULL */
+    ati_host *out;
+    double *sums; /* one table per adder, one behind the other */
+    int64_t rows, n, width;
+    int64_t size; /* bytes of an element */
+    int adders, threads;
+} two_pass;
+
+/* A stretch of rows with the addresses that a tile points to. */
+typedef struct tile_rows {
+    const char *x[ATI_BLOCK], *y[ATI_BLOCK], *p[ATI_BLOCK], *q[ATI_BLOCK];
+    double *sum[ATI_BLOCK];
+    char *to[ATI_BLOCK];
+} tile_rows;
+
+/* --- tiles ------------------------------------------------------------------------------------------------ */
+
+/* Address of a row's element; NULL of nothing. */
+static const char *row_of(const ati_host *view, int64_t row, int64_t offset)
+{
+    return view == NULL ? NULL : (const char *)view->data + row * view->stride[0] + offset;
+}
+
+static const char *entry(const char *table, int64_t offset)
+{
+    return table == NULL ? NULL : table + offset;
+}
+
+/* Columns [col, col + cols) of some rows; returns how many of them are in a segment. */
+static int64_t gather(const two_pass *w, const int64_t *ids, int64_t start, int64_t count,
+                      int64_t col, double *sums, tile_rows *r)
+{
+    int64_t found = 0;
+    for (int64_t e = 0; e < count; e++) {
+        if ((uint64_t)ids[e] >= (uint64_t)w->n) continue;
+        int64_t at = ids[e] * w->width + col;
+        r->x[found] = row_of(w->x, start + e, col * w->size);
+        r->y[found] = row_of(w->y, start + e, col * w->size);
+        r->p[found] = entry(w->p, at * w->size);
+        r->q[found] = entry(w->q, at * w->size);
+        r->to[found] = (char *)w->out->data + ((start + e) * w->width + col) * w->size;
+        r->sum[found++] = sums + at;
+    }
+    return found;
+}
+
+/* Rows whose ids lie in a block, tile by tile. */
+static void pass_block(const two_pass *w, ati_tile_loop *loop, const int64_t *ids, int64_t start,
+                       int64_t count, double *sums)
+{
+    tile_rows r;
+    int64_t most = w->width < ATI_TILE ? w->width : ATI_TILE, rows = ATI_TILE / most;
+    ati_tile tile = {.x = r.x, .y = r.y, .p = r.p, .q = r.q, .sum = r.sum, .to = r.to};
+    for (int64_t e = 0; e < count; e += rows)
+        for (int64_t col = 0; col < w->width; col += most) {
+            tile.cols = most < w->width - col ? most : w->width - col;
+            tile.rows =
+                gather(w, ids + e, start + e, rows < count - e ? rows : count - e, col, sums, &r);
+            loop(&tile);
+        }
+}
+
+static void pass_rows(const two_pass *w, ati_tile_loop *loop, int64_t low, int64_t high,
+                      double *sums)
+{
+    int64_t ids[ATI_BLOCK], step = w->ids->stride[0];
+    for (int64_t start = low; start < high; start += ATI_BLOCK) {
+        int64_t count = ati_block_of(high - start);
+        ati_ids_load(ids, w->ids->dtype, (const char *)w->ids->data + start * step, step, count);
+        pass_block(w, loop, ids, start, count, sums);
+    }
+}
+
+/* --- the passes ------------------------------------------------------------------------------------------- */
+
+static void add_part(void *arg, int index)
+{
+    const two_pass *w = arg;
+    double *sums = w->sums + index * w->n * w->width;
+    memset(sums, 0, (size_t)(w->n * w->width) * sizeof *sums);
+    pass_rows(w, w->loops.add, ati_part(w->rows, index, w->adders),
+              ati_part(w->rows, index + 1, w->adders), sums);
+}
+
+/* A part of all tables, added to the first. */
+static void merge_part(void *arg, int index)
+{
+    const two_pass *w = arg;
+    int64_t all = w->n * w->width, low = ati_part(all, index, w->adders);
+    int64_t count = ati_part(all, index + 1, w->adders) - low;
+    char *first = (char *)(w->sums + low);
+    for (int t = 1; t < w->adders; t++) {
+        const char *other = (const char *)(w->sums + t * all + low);
+        ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64].rows(&other, &first, 1, count);
+    }
+}
+
+/* Rows of dropped ids are zero: their place is cleared where there are any. */
+static void clear_dropped(const two_pass *w, int64_t low, int64_t high)
+{
+    int64_t ids[ATI_BLOCK], step = w->ids->stride[0], row = w->width * w->size;
+    for (int64_t start = low; start < high; start += ATI_BLOCK) {
+        int64_t count = ati_block_of(high - start);
+        ati_ids_load(ids, w->ids->dtype, (const char *)w->ids->data + start * step, step, count);
+        for (int64_t e = 0; e < count; e++)
+            if ((uint64_t)ids[e] >= (uint64_t)w->n)
+                memset((char *)w->out->data + (start + e) * row, 0, (size_t)row);
+    }
+}
+
+static void map_part(void *arg, int index)
+{
+    const two_pass *w = arg;
+    int64_t low = ati_part(w->rows, index, w->threads);
+    int64_t high = ati_part(w->rows, index + 1, w->threads);
+    pass_rows(w, w->loops.map, low, high, w->sums);
+    clear_dropped(w, low, high);
+}
+
+/* How many threads may have a table: together no more than the data. */
+static int adders_of(const two_pass *w)
+{
+    int64_t most = w->n == 0 ? 1 : w->rows / w->n;
+    return most < 1 ? 1 : most < w->threads ? (int)most : w->threads;
+}
+
+static bool run_passes(two_pass *w)
+{
+    int64_t bytes, dims[] = {0, w->n, w->width};
+    w->threads = ati_pool_threads_for(w->rows * w->width, GRAIN);
+    w->adders = adders_of(w);
+    dims[0] = w->adders;
+    if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
+    w->sums = malloc((size_t)bytes + 1);
+    if (w->sums == NULL) return false;
+    ati_pool_run(w->adders, add_part, w);
+    if (w->adders > 1) ati_pool_run(w->adders, merge_part, w);
+    ati_pool_run(w->threads, map_part, w);
+    free(w->sums);
+    return true;
+}
+
+/* --- operands --------------------------------------------------------------------------------------------- */
+
+/* A view with rows in one piece, of out's dtype: x's own, or a copy in memory of out's size. */
+static bool is_ready(const ati_host *x, const ati_host *out)
+{
+    ati_host row = *x;
+    row.dim[0] = 1;
+    return x->dtype == out->dtype && ati_k_is_row_major(&row);
+}
+
+static ati_host copied(const ati_host *x, const ati_host *out, void *memory)
+{
+    ati_host copy = ati_k_view(memory, out->dtype, out->ndim, out->dim);
+    ati_k_copy(x, &copy);
+    return copy;
+}
+
+static int64_t width_of(const ati_host *out)
+{
+    int64_t width = 1;
+    for (int k = 1; k < out->ndim; k++) width *= out->dim[k];
+    return width;
+}
+
+/* x that is not ready is copied to out, where each element is read before its result is written; y to memory of its
+ * own. */
+static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char *p, const char *q,
+                const ati_host *ids, int64_t n, ati_host *out)
+{
+    int64_t bytes = ati_k_count(out) * ati_k_itemsize(out->dtype);
+    ati_host own_x, own_y;
+    void *memory = NULL;
+    if (bytes == 0) return true;
+    if (y != NULL && !is_ready(y, out)) {
+        memory = malloc((size_t)bytes);
+        if (memory == NULL) return false;
+        own_y = copied(y, out, memory);
+        y = &own_y;
+    }
+    if (!is_ready(x, out)) {
+        own_x = copied(x, out, out->data);
+        x = &own_x;
+    }
+    two_pass w = {.loops = ati_rows_here()->pass[pass][out->dtype],
+                  .x = x,
+                  .y = y,
+                  .ids = ids,
+                  .p = p,
+                  .q = q,
+                  .out = out,
+                  .rows = out->dim[0],
+                  .n = n,
+                  .width = width_of(out),
+                  .size = ati_k_itemsize(out->dtype)};
+    bool fine = run_passes(&w);
+    free(memory);
+    return fine;
+}
+
+/* --- the kernels ------------------------------------------------------------------------------------------ */
+
+bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+{
+    ati_host peak = *out;
+    int64_t bytes;
+    peak.dim[0] = n;
+    if (!ati_k_bytes(out->dtype, peak.ndim, peak.dim, &bytes)) return false;
+    peak.data = malloc((size_t)bytes + 1);
+    if (peak.data == NULL) return false;
+    ati_k_row_major(&peak);
+    bool fine = ati_k_segment_fold(ATI_FOLD_MAX, x, ids, &peak) &&
+                run(ATI_SOFTMAX, x, NULL, peak.data, NULL, ids, n, out);
+    free(peak.data);
+    return fine;
+}
+
+bool ati_k_segment_normalize(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+{
+    return run(ATI_NORMALIZE, x, NULL, NULL, NULL, ids, n, out);
+}
+
+bool ati_k_segment_softmax_back(const ati_host *y, const ati_host *dy, const ati_host *ids,
+                                int64_t n, ati_host *dx)
+{
+    return run(ATI_SOFTMAX_BACK, y, dy, NULL, NULL, ids, n, dx);
+}
+
+/* A table in one piece, of a dtype: its own memory, or a copy; NULL for no memory. */
+static const char *table_of(const ati_host *table, at_dtype dtype, void **copy)
+{
+    if (table->dtype == dtype && ati_k_is_row_major(table)) return table->data;
+    ati_host to = ati_k_view(NULL, dtype, table->ndim, table->dim);
+    *copy = to.data = malloc((size_t)(ati_k_count(table) * ati_k_itemsize(dtype)) + 1);
+    if (to.data != NULL) ati_k_copy(table, &to);
+    return to.data;
+}
+
+bool ati_k_segment_extreme_back(const ati_host *x, const ati_host *peak, const ati_host *dpeak,
+                                const ati_host *ids, ati_host *dx)
+{
+    void *own_p = NULL, *own_q = NULL;
+    const char *p = table_of(peak, dx->dtype, &own_p), *q = table_of(dpeak, dx->dtype, &own_q);
+    bool fine =
+        p != NULL && q != NULL && run(ATI_EXTREME_BACK, x, NULL, p, q, ids, peak->dim[0], dx);
+    free(own_p);
+    free(own_q);
+    return fine;
+}
