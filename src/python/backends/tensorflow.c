@@ -720,9 +720,15 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
         .rsqrt = tensorflow_rsqrt,
         .clip = tensorflow_clip,
         .segment_sum = pf_segment_sum,
+        .segment_mean = pf_segment_mean,
+        .segment_variance = pf_segment_variance,
         .segment_min = pf_segment_min,
         .segment_max = pf_segment_max,
+        .segment_min_or_constant = pf_segment_min_or_constant,
+        .segment_max_or_constant = pf_segment_max_or_constant,
+        .segment_count = pf_segment_count,
         .segment_softmax = pf_segment_softmax,
+        .segment_normalize = pf_segment_normalize,
         .partition_ids = pf_partition_ids,
     };
     return 0;

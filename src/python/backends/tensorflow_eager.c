@@ -42,10 +42,13 @@ static bool names_cpu(PyObject *device)
     return yes;
 }
 
+/* TensorFlow makes tensors of numbers by itself, of the dtype that the op asks for. */
+static bool is_number(PyObject *x) { return PyLong_Check(x) || PyFloat_Check(x); }
+
 /* Memory that a kernel of ours may read: an eager tensor of a known dtype on a CPU. */
 static bool is_ours(const tensorflow_state *st, PyObject *x)
 {
-    if (PyLong_Check(x)) return true;
+    if (is_number(x)) return true;
     if (!pf_is_eager(st, x)) return false;
     at_dtype t = pf_eager_dtype(st, x);
     if (t == AT_NODTYPE) PyErr_Clear();
@@ -99,7 +102,7 @@ bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObjec
     if ((cx != NULL && (cx->flags & AT_GENERIC)) || (n != NULL && !at_is_nil(n->sym))) return false;
     for (int i = 0; i < count; i++) {
         PyObject *x = args[1 + HEAD + i] =
-            PyLong_Check(operands[i]) ? operands[i] : pf_tensor(f, be, operands[i]);
+            is_number(operands[i]) ? operands[i] : pf_tensor(f, be, operands[i]);
         if (x == NULL || !is_ours(st, x)) return false;
     }
     if (n != NULL) {

@@ -8,7 +8,7 @@
 #include "tensorflow_ops.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "core/dtype.h"
 #include "kernels/move.h"
@@ -99,7 +99,7 @@ at_dtype pf_dtype_numbered(long number)
 typedef struct call call;
 
 /* One op. Its operands in order: 'x' data with a row per id and 's' data with a row per segment (all of one dtype T, and
- * alike but for their rows), 'i' the vector of ids, 'n' a digit of the number of segments, a 0-d int64. */
+ * alike but for their rows), 'c' a 0-d one, 'i' the vector of ids, 'n' a digit of the number of segments, a 0-d int64. */
 typedef struct op {
     const char *name, *operands;
     at_dtype result; /* AT_NODTYPE: T */
@@ -148,7 +148,7 @@ static bool read_operands(call *c)
         ati_host *v = role == 'i' ? &c->ids : &c->x[i];
         tf.GetInput(c->context, i, &c->tensor[i], c->status);
         if (tf.GetCode(c->status) != TF_OK || !open_view(c, c->tensor[i], v)) return false;
-        if (role == 'i' ? v->ndim != 1 : role == 'n' ? v->ndim != 0 : v->ndim == 0)
+        if (role == 'i' ? v->ndim != 1 : role == 'n' || role == 'c' ? v->ndim != 0 : v->ndim == 0)
             return fail(c, TF_INVALID_ARGUMENT, "an operand has the wrong rank");
         if (role == 's') c->n = v->dim[0];
         if (role == 'n' && !add_digit(c, *(const int64_t *)v->data)) return false;
@@ -218,22 +218,62 @@ static bool run_segment_max(call *c)
     return ati_k_segment_fold(ATI_FOLD_MAX, &c->x[0], &c->ids, &c->y);
 }
 
-/* Half types go through float32. */
+static bool run_segment_min_or(call *c)
+{
+    return ati_k_segment_or_constant(ATI_FOLD_MIN, &c->x[0], &c->ids, &c->x[2], &c->y);
+}
+
+static bool run_segment_max_or(call *c)
+{
+    return ati_k_segment_or_constant(ATI_FOLD_MAX, &c->x[0], &c->ids, &c->x[2], &c->y);
+}
+
+/* Kernels that know floats only. */
+static bool are_floats(call *c)
+{
+    return ati_is_float(c->y.dtype) || fail(c, TF_INVALID_ARGUMENT, "an operand holds no floats");
+}
+
+static bool run_segment_mean(call *c)
+{
+    return are_floats(c) && ati_k_segment_mean(&c->x[0], &c->ids, &c->y);
+}
+
 static bool run_segment_softmax(call *c)
 {
-    if (!ati_is_float(c->y.dtype)) return fail(c, TF_INVALID_ARGUMENT, "logits are no floats");
-    if (!ati_is_half(c->y.dtype)) return ati_k_segment_softmax(&c->x[0], &c->ids, c->n, &c->y);
-    ati_host wide = c->y;
-    int64_t bytes;
-    wide.dtype = AT_FLOAT32;
-    wide.data = NULL;
-    if (ati_k_bytes(wide.dtype, wide.ndim, wide.dim, &bytes)) wide.data = malloc((size_t)bytes + 1);
-    if (wide.data == NULL) return false;
-    ati_k_row_major(&wide);
-    bool fine = ati_k_segment_softmax(&c->x[0], &c->ids, c->n, &wide);
-    if (fine) ati_k_copy(&wide, &c->y);
-    free(wide.data);
-    return fine;
+    return are_floats(c) && ati_k_segment_softmax(&c->x[0], &c->ids, c->n, &c->y);
+}
+
+static bool run_segment_normalize(call *c)
+{
+    return are_floats(c) && ati_k_segment_normalize(&c->x[0], &c->ids, c->n, &c->y);
+}
+
+static bool run_softmax_back(call *c)
+{
+    return are_floats(c) && ati_k_segment_softmax_back(&c->x[0], &c->x[1], &c->ids, c->n, &c->y);
+}
+
+static bool run_extreme_back(call *c)
+{
+    return are_floats(c) &&
+           ati_k_segment_extreme_back(&c->x[0], &c->x[1], &c->x[2], &c->ids, &c->y);
+}
+
+/* Counted as integers, and turned into doubles in their places. */
+static bool run_segment_count(call *c)
+{
+    ati_host counts = c->y;
+    counts.dtype = AT_INT64;
+    if (!ati_k_segment_count(&c->ids, &counts)) return false;
+    for (int64_t k = 0; k < c->n; k++) {
+        int64_t count;
+        char *place = (char *)c->y.data + k * (int64_t)sizeof count;
+        memcpy(&count, place, sizeof count);
+        double as = (double)count;
+        memcpy(place, &as, sizeof as);
+    }
+    return true;
 }
 
 static bool run_spread(call *c)
@@ -254,11 +294,7 @@ static bool run_slot_kept(call *c)
     return true;
 }
 
-static bool run_slot_count(call *c)
-{
-    ati_k_segment_count(&c->ids, &c->y);
-    return true;
-}
+static bool run_slot_count(call *c) { return ati_k_segment_count(&c->ids, &c->y); }
 
 /* Partitions in the place of ids, and their total in that of the number of segments. */
 static bool run_partition_ids(call *c)
@@ -318,7 +354,7 @@ static void add_operands(TF_OpDefinitionBuilder *b, const op *o)
     bool data = false;
     for (int i = 0; o->operands[i] != '\0'; i++) {
         char role = o->operands[i];
-        data = data || role == 'x' || role == 's';
+        data = data || (role != 'i' && role != 'n');
         tf.OpDefinitionBuilderAddInput(b, spec[role == 'i' ? 1 : role == 'n' ? 2 : 0][i]);
     }
     if (data)
@@ -332,9 +368,10 @@ static bool register_op(const op *o, create_function *make, TF_Status *status)
 {
     TF_OpDefinitionBuilder *b = tf.NewOpDefinitionBuilder(o->name);
     add_operands(b, o);
-    tf.OpDefinitionBuilderAddOutput(b, o->result == AT_BOOL    ? "y: bool"
-                                       : o->result == AT_INT64 ? "y: int64"
-                                                               : "y: T");
+    tf.OpDefinitionBuilderAddOutput(b, o->result == AT_BOOL      ? "y: bool"
+                                       : o->result == AT_INT64   ? "y: int64"
+                                       : o->result == AT_FLOAT64 ? "y: double"
+                                                                 : "y: T");
     tf.OpDefinitionBuilderSetShapeInferenceFunction(b, shape_of_rows);
     tf.RegisterOpDefinition(b, status);
     if (tf.GetCode(status) != TF_OK) return false;

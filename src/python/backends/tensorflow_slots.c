@@ -40,22 +40,77 @@ PF_SEGMENT_SLOT(segment_sum)
     return composite(cx, be, PF_OP_segment_sum, x, segment_ids, num_segments, out);
 }
 
-PF_SEGMENT_SLOT(segment_min)
+#define COMPOSITE(name)                                                                            \
+    PF_SEGMENT_SLOT(name)                                                                          \
+    {                                                                                              \
+        (void)sorted;                                                                              \
+        return composite(cx, be, PF_OP_##name, x, segment_ids, num_segments, out);                 \
+    }
+
+COMPOSITE(segment_mean)
+COMPOSITE(segment_min)
+COMPOSITE(segment_max)
+COMPOSITE(segment_softmax)
+COMPOSITE(segment_normalize)
+
+at_status pf_segment_count(at_context *cx, const at_backend *be, at_array segment_ids,
+                           at_dim num_segments, bool sorted, at_array *out)
 {
     (void)sorted;
-    return composite(cx, be, PF_OP_segment_min, x, segment_ids, num_segments, out);
+    return composite(cx, be, PF_OP_segment_count, AT_NIL, segment_ids, num_segments, out);
 }
 
-PF_SEGMENT_SLOT(segment_max)
+/* A number as constant; an array may have a derivative. */
+static at_status or_constant(at_context *cx, const at_backend *be, pf_op op, at_array x,
+                             at_array ids, at_dim n, at_array constant, at_array *out)
 {
-    (void)sorted;
-    return composite(cx, be, PF_OP_segment_max, x, segment_ids, num_segments, out);
+    if (constant.be != &at_weak) return AT_DECLINE;
+    pa_frame f;
+    PyObject *y;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    PyObject *const operands[] = {x.p, ids.p, pa_number_as(&f, constant, t)};
+    if (pf_own(&f, cx, be, op, operands, 3, &n, &y) || f.failed)
+        return pa_finish(&f, cx, be, y, out);
+    pa_close(&f);
+    return AT_DECLINE;
 }
 
-PF_SEGMENT_SLOT(segment_softmax)
+PF_CONSTANT_SLOT(segment_min_or_constant)
 {
     (void)sorted;
-    return composite(cx, be, PF_OP_segment_softmax, x, segment_ids, num_segments, out);
+    return or_constant(cx, be, PF_OP_segment_min_or, x, segment_ids, num_segments, constant, out);
+}
+
+PF_CONSTANT_SLOT(segment_max_or_constant)
+{
+    (void)sorted;
+    return or_constant(cx, be, PF_OP_segment_max_or, x, segment_ids, num_segments, constant, out);
+}
+
+/* Mean of the squares of what is left without the mean. Where a derivative may be taken the formula prepares the data. */
+PF_SEGMENT_SLOT(segment_variance)
+{
+    (void)sorted;
+    if (pf_tracked(cx, x)) return AT_DECLINE;
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    PyObject *rows = pf_tensor(&f, be, x.p), *mean, *own_mean, *y;
+    if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
+    x.p = rows;
+    if (!own(&f, cx, be, PF_OP_segment_mean, x, segment_ids, &num_segments, &mean) ||
+        !own(&f, cx, be, PF_OP_spread, (at_array){mean, be}, segment_ids, NULL, &own_mean)) {
+        bool failed = f.failed;
+        if (failed) return pa_finish(&f, cx, be, NULL, out);
+        pa_close(&f);
+        return AT_DECLINE;
+    }
+    PyObject *off = pf_call(&f, be, sub, rows, own_mean);
+    x.p = pf_call(&f, be, mul, off, off);
+    if (f.failed || !own(&f, cx, be, PF_OP_segment_mean, x, segment_ids, &num_segments, &y))
+        y = NULL;
+    return pa_finish(&f, cx, be, ati_is_half(t) ? pf_cast(&f, be, y, t) : y, out);
 }
 
 at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,

@@ -197,10 +197,20 @@ void pf_clear(at_backend *be);
 #define PF_SEGMENT_SLOT(name)                                                                      \
     at_status pf_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,    \
                         at_dim num_segments, bool sorted, at_array *out)
+#define PF_CONSTANT_SLOT(name)                                                                     \
+    at_status pf_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,    \
+                        at_dim num_segments, at_array constant, bool sorted, at_array *out)
 PF_SEGMENT_SLOT(segment_sum);
+PF_SEGMENT_SLOT(segment_mean);
+PF_SEGMENT_SLOT(segment_variance);
 PF_SEGMENT_SLOT(segment_min);
 PF_SEGMENT_SLOT(segment_max);
 PF_SEGMENT_SLOT(segment_softmax);
+PF_SEGMENT_SLOT(segment_normalize);
+PF_CONSTANT_SLOT(segment_min_or_constant);
+PF_CONSTANT_SLOT(segment_max_or_constant);
+at_status pf_segment_count(at_context *cx, const at_backend *be, at_array segment_ids,
+                           at_dim num_segments, bool sorted, at_array *out);
 at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
                            at_dim total_length, at_array *out);
 
