@@ -72,9 +72,10 @@ class _Rules:
         n = tf.shape(rows, tf.int64)[0]
         place = tf.bitcast(ids, tf.int64) if ids.dtype == tf.uint64 else tf.cast(ids, tf.int64)
         place = tf.where((place >= 0) & (place < n), place, n)
-        # a row of zeros; the derivative of pad is dense, which nested forward accumulators ask for
-        more = tf.pad(rows, [[0, 1]] + [[0, 0]] * (rows.shape.rank - 1))
-        return tf.gather(more, place)
+        none = tf.zeros(tf.concat([[1], tf.shape(rows)[1:]], 0), rows.dtype)
+        more = tf.concat([rows, none], 0)
+        # reshape makes the derivative dense, which nested forward accumulators ask for
+        return tf.gather(tf.reshape(more, tf.shape(more)), place)
 
     def softmax_back(self, y, grad, ids, high, low):
         """y * (grad - the sum of y * grad)"""

@@ -34,7 +34,7 @@ def ran():
     seen = []
 
     def callback(op_type, inputs, attrs, outputs, op_name=None, graph=None):
-        seen.append(op_type)
+        seen.append(op_type.decode() if isinstance(op_type, bytes) else op_type)  # TensorFlow gives either
 
     op_callbacks.add_op_callback(callback)
     yield seen
