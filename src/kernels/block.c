@@ -58,16 +58,20 @@ void ati_block_load(ati_block *block, at_dtype from, const char *p, int64_t step
     loads[from](block, p, step, n);
 }
 
+/* Signed integers are read to where they belong, the others by way of a block. */
 void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int64_t n)
 {
     ati_block block;
     ati_class c = ati_class_of(from);
-    ati_block_load(&block, from, p, step, n);
-    if (c == ATI_SIGNED)
-        memcpy(ids, block.i, (size_t)n * sizeof *ids);
-    else
+    if (from == AT_INT64 && step == (int64_t)sizeof *ids)
+        memcpy(ids, p, (size_t)n * sizeof *ids);
+    else if (c == ATI_SIGNED)
+        loads[from]((ati_block *)(void *)ids, p, step, n);
+    else {
+        ati_block_load(&block, from, p, step, n);
         for (int64_t k = 0; k < n; k++)
             ids[k] = c == ATI_UNSIGNED && block.u[k] < INT64_MAX ? (int64_t)block.u[k] : INT64_MAX;
+    }
 }
 
 #define PICK(name)                                                                                 \

@@ -29,22 +29,23 @@ typedef struct ati_tile {
     int64_t rows, cols;
     const char *const *x, *const *y; /* rows of the data; y: of a second operand */
     const char *const *p, *const *q; /* rows of tables in the data's dtype */
-    double *const *sum;              /* rows of the table of sums */
+    double *const *sum;              /* rows of the table of sums, while they are collected */
+    const char *const *total;        /* rows of the sums as float or double, for the result */
     char *const *to;                 /* rows of the result */
 } ati_tile;
 
 typedef void ati_tile_loop(const ati_tile *t);
 
-/* A composite in two passes: add collects into sum, map makes the result from it. */
+/* A composite in two passes: add collects into sum, map makes the result from total. */
 typedef struct ati_two_pass {
     ati_tile_loop *add, *map;
 } ati_two_pass;
 
 typedef enum ati_pass {
-    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / sum */
-    ATI_NORMALIZE,    /* sum += x; to = x / sum, 0 where the sum is 0 */
-    ATI_SOFTMAX_BACK, /* sum += x y; to = x (y - sum) */
-    ATI_EXTREME_BACK, /* sum += [x = p]; to = [x = p] q / sum */
+    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / total */
+    ATI_NORMALIZE,    /* sum += x; to = x / total, 0 where that is 0 */
+    ATI_SOFTMAX_BACK, /* sum += x y; to = x (y - total) */
+    ATI_EXTREME_BACK, /* sum += [x = p]; to = [x = p] q / total */
     ATI_PASSES
 } ati_pass;
 

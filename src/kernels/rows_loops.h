@@ -105,9 +105,9 @@ REAL(MOST_OR_NAN)
 /* --- exp ------------------------------------------------------------------------------------------------ */
 
 /* exp(x) = 2^k exp(r) with |r| <= log(2) / 2, where the series of exp needs few terms: it ends where the next one is
- * below a quarter of the last bit. 2^k in two factors, so that subnormal results are rounded once. The
- * argument is cut where the result is 0 or infinite anyway; NaN passes all steps. */
-#define EXP(t, type, bits, DIGITS, BIAS, LEAST, MOST, LOG2_HIGH, LOG2_LOW, series)                 \
+ * below a quarter of the last bit. 2^k in two factors, so that subnormal results are rounded once. x is at most 0, as
+ * it is below a peak; where the result is 0 anyway it is cut; NaN passes all steps. */
+#define EXP(t, type, bits, DIGITS, BIAS, LEAST, LOG2_HIGH, LOG2_LOW, series)                       \
     ATI_INLINE type power_##t(bits k)                                                              \
     {                                                                                              \
         type v;                                                                                    \
@@ -115,16 +115,26 @@ REAL(MOST_OR_NAN)
         memcpy(&v, &k, sizeof v);                                                                  \
         return v;                                                                                  \
     }                                                                                              \
+    /* x, at least that: by masks, since gcc makes a jump of a choice between floats. */           \
+    ATI_INLINE type cut_##t(type x, type least)                                                    \
+    {                                                                                              \
+        bits u, v, below = 0 - (bits)(x < least);                                                  \
+        memcpy(&u, &x, sizeof u);                                                                  \
+        memcpy(&v, &least, sizeof v);                                                              \
+        u = (v & below) | (u & ~below);                                                            \
+        memcpy(&x, &u, sizeof x);                                                                  \
+        return x;                                                                                  \
+    }                                                                                              \
     ATI_INLINE type exp_##t(type x)                                                                \
     {                                                                                              \
         const type middle = (type)3 * ((bits)1 << (DIGITS - 1)); /* its unit is 1 */               \
-        type least = x < LEAST ? LEAST : x, near = least > MOST ? MOST : least;                    \
-        type whole = near * (type)1.4426950408889634 + middle, r = whole - middle;                 \
+        x = cut_##t(x, LEAST);                                                                     \
+        type whole = x * (type)1.4426950408889634 + middle, r = whole - middle;                    \
         bits k, zero;                                                                              \
         memcpy(&k, &whole, sizeof k);                                                              \
         memcpy(&zero, &middle, sizeof zero);                                                       \
         k -= zero;                                                                                 \
-        r = near - r * LOG2_HIGH - r * LOG2_LOW;                                                   \
+        r = x - r * LOG2_HIGH - r * LOG2_LOW;                                                      \
         bits half = (k + 2 * BIAS) / 2 - BIAS; /* unsigned: k may be below 0 */                    \
         return series(r) * power_##t(half) * power_##t(k - half);                                  \
     }
@@ -144,21 +154,36 @@ REAL(MOST_OR_NAN)
                        r * (1. / 6 + r * (1. / 24 + r * (1. / 120 +                                \
                                                          r * (1. / 720 + r * SERIES_TAIL(r))))))))
 
-EXP(f32, float, uint32_t, 23, 127, -104.f, 89.f, 0.693359375f, -2.12194440e-4f, SERIES_F32)
-EXP(f64, double, uint64_t, 52, 1023, -746., 710., 6.93147180369123816490e-1,
-    1.90821492927058770002e-10, SERIES_F64)
+EXP(f32, float, uint32_t, 23, 127, -104.f, 0.693359375f, -2.12194440e-4f, SERIES_F32)
+EXP(f64, double, uint64_t, 52, 1023, -746., 6.93147180369123816490e-1, 1.90821492927058770002e-10,
+    SERIES_F64)
 #define exp_f16 exp_f32
 #define exp_bf16 exp_f32
 
 /* --- composites in two passes --------------------------------------------------------------------------- */
 
-/* What is computed of the elements (of value type: float for half types) a of x, b of y, p, q and s (of sum). */
-#define TIMES(a, b, p) ((a) * (b))
-#define ITSELF(a, b, p) (a)
-#define IS_PEAK(a, b, p) ((a) == (p) ? 1 : 0)
-#define SHARE(a, b, p, q, s) ((s) == 0 ? 0 : (a) / (s))
-#define SLOPE(a, b, p, q, s) ((a) * ((b) - (s)))
-#define SHARE_OF_PEAK(a, b, p, q, s) ((a) == (p) ? (q) / (s) : 0)
+/* v where the condition holds, else 0, without a jump. */
+#define KEEP_IF(type, bits)                                                                        \
+    ATI_INLINE type keep_if_##type(int condition, type v)                                          \
+    {                                                                                              \
+        bits u, mask = 0 - (bits)condition;                                                        \
+        memcpy(&u, &v, sizeof u);                                                                  \
+        u &= mask;                                                                                 \
+        memcpy(&v, &u, sizeof v);                                                                  \
+        return v;                                                                                  \
+    }
+KEEP_IF(float, uint32_t)
+KEEP_IF(double, uint64_t)
+
+/* What is computed of the elements (of value type: float for half types) a of x, b of y, p, q and s (of total). No
+ * division is by 0, where it is not used either. */
+#define TIMES(type, a, b, p) ((a) * (b))
+#define ITSELF(type, a, b, p) (a)
+#define IS_PEAK(type, a, b, p) ((a) == (p))
+#define OVER(type, a, s) ((a) / ((s) + (type)((s) == 0)))
+#define SHARE(type, a, b, p, q, s) keep_if_##type((s) != 0, OVER(type, a, s))
+#define SLOPE(type, a, b, p, q, s) ((a) * ((b) - (s)))
+#define SHARE_OF_PEAK(type, a, b, p, q, s) keep_if_##type((a) == (p), OVER(type, q, s))
 
 #define NO 0
 #define YES 1
@@ -175,7 +200,7 @@ EXP(f64, double, uint64_t, 52, 1023, -746., 710., 6.93147180369123816490e-1,
             name##_cols(w, w->cols);                                                               \
     }
 
-#define ADD(name, t, use_y, use_p, term)                                                           \
+#define ADD(name, t, type, use_y, use_p, term)                                                     \
     ATI_INLINE void name##_##t##_cols(const ati_tile *w, int64_t cols)                             \
     {                                                                                              \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
@@ -184,24 +209,26 @@ EXP(f64, double, uint64_t, 52, 1023, -746., 710., 6.93147180369123816490e-1,
                 ati_value_##t a = ELEMENT(t, YES, x, k), b = ELEMENT(t, use_y, y, k);              \
                 ati_value_##t p = ELEMENT(t, use_p, p, k);                                         \
                 (void)b, (void)p;                                                                  \
-                sum[k] += (double)term(a, b, p);                                                   \
+                sum[k] += (double)term(type, a, b, p);                                             \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
-#define MAP(name, t, use_y, use_p, formula)                                                        \
+#define MAP(name, t, type, use_y, use_p, formula)                                                  \
     ATI_INLINE void name##_##t##_cols(const ati_tile *w, int64_t cols)                             \
     {                                                                                              \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
-            const double *sum = w->sum[e];                                                         \
+            const char *total = w->total[e];                                                       \
             char *restrict to = w->to[e];                                                          \
             for (int64_t k = 0; k < cols; k++) {                                                   \
                 ati_value_##t a = ELEMENT(t, YES, x, k), b = ELEMENT(t, use_y, y, k);              \
                 ati_value_##t p = ELEMENT(t, use_p, p, k), q = ELEMENT(t, use_p, q, k);            \
-                ati_value_##t s = (ati_value_##t)sum[k];                                           \
+                ati_value_##t s;                                                                   \
+                memcpy(&s, total + k * (int64_t)sizeof s, sizeof s);                               \
                 (void)b, (void)p, (void)q;                                                         \
-                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t), formula(a, b, p, q, s));   \
+                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t),                            \
+                              formula(type, a, b, p, q, s));                                       \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
@@ -230,26 +257,31 @@ EXP(f64, double, uint64_t, 52, 1023, -746., 710., 6.93147180369123816490e-1,
         ati_value_##t y[ATI_TILE];                                                                 \
         exps_##t(w, cols, y);                                                                      \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
-            const double *sum = w->sum[e];                                                         \
+            const char *total = w->total[e];                                                       \
             char *restrict to = w->to[e];                                                          \
-            for (int64_t k = 0; k < cols; k++)                                                     \
-                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t),                            \
-                              y[e * cols + k] / (ati_value_##t)sum[k]);                            \
+            for (int64_t k = 0; k < cols; k++) {                                                   \
+                ati_value_##t s;                                                                   \
+                memcpy(&s, total + k * (int64_t)sizeof s, sizeof s);                               \
+                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t), y[e * cols + k] / s);      \
+            }                                                                                      \
         }                                                                                          \
     }                                                                                              \
     BOTH_WIDTHS(softmax_add_##t)                                                                   \
     BOTH_WIDTHS(softmax_map_##t)
 
-#define TWO_PASSES(t)                                                                              \
+#define TWO_PASSES(t, type)                                                                        \
     SOFTMAX(t)                                                                                     \
-    ADD(normalize_add, t, NO, NO, ITSELF)                                                          \
-    MAP(normalize_map, t, NO, NO, SHARE)                                                           \
-    ADD(softmax_back_add, t, YES, NO, TIMES)                                                       \
-    MAP(softmax_back_map, t, YES, NO, SLOPE)                                                       \
-    ADD(extreme_back_add, t, NO, YES, IS_PEAK)                                                     \
-    MAP(extreme_back_map, t, NO, YES, SHARE_OF_PEAK)
+    ADD(normalize_add, t, type, NO, NO, ITSELF)                                                    \
+    MAP(normalize_map, t, type, NO, NO, SHARE)                                                     \
+    ADD(softmax_back_add, t, type, YES, NO, TIMES)                                                 \
+    MAP(softmax_back_map, t, type, YES, NO, SLOPE)                                                 \
+    ADD(extreme_back_add, t, type, NO, YES, IS_PEAK)                                               \
+    MAP(extreme_back_map, t, type, NO, YES, SHARE_OF_PEAK)
 
-REAL(TWO_PASSES)
+TWO_PASSES(f16, float)
+TWO_PASSES(bf16, float)
+TWO_PASSES(f32, float)
+TWO_PASSES(f64, double)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 

@@ -18,14 +18,16 @@ typedef struct two_pass {
     const char *p, *q; /* tables, or NULL */
     ati_host *out;
     double *sums; /* one table per adder, one behind the other */
+    char *totals; /* the table of their sums, as float or double; NULL while it is not ready */
     int64_t rows, n, width;
-    int64_t size; /* bytes of an element */
+    int64_t size;       /* bytes of an element */
+    int64_t total_size; /* of a total */
     int adders, threads;
 } two_pass;
 
 /* A stretch of rows with the addresses that a tile points to. */
 typedef struct tile_rows {
-    const char *x[ATI_BLOCK], *y[ATI_BLOCK], *p[ATI_BLOCK], *q[ATI_BLOCK];
+    const char *x[ATI_BLOCK], *y[ATI_BLOCK], *p[ATI_BLOCK], *q[ATI_BLOCK], *total[ATI_BLOCK];
     double *sum[ATI_BLOCK];
     char *to[ATI_BLOCK];
 } tile_rows;
@@ -43,6 +45,24 @@ static const char *entry(const char *table, int64_t offset)
     return table == NULL ? NULL : table + offset;
 }
 
+/* Asks for a row of a table some time before it is needed: ids are random, and tables larger than the cache. */
+static void fetch(const void *table, int64_t row, int64_t row_size)
+{
+    enum { LINE = 64, LINES = 8 };
+    if (table == NULL) return;
+    const char *at = (const char *)table + row * row_size;
+    for (int64_t k = 0; k < row_size && k < LINES * LINE; k += LINE) __builtin_prefetch(at + k);
+}
+
+static void fetch_tables(const two_pass *w, int64_t id, const double *sums)
+{
+    if ((uint64_t)id >= (uint64_t)w->n) return;
+    fetch(sums, id, w->width * 8);
+    fetch(w->totals, id, w->width * w->total_size);
+    fetch(w->p, id, w->width * w->size);
+    fetch(w->q, id, w->width * w->size);
+}
+
 /* Columns [col, col + cols) of some rows; returns how many of them are in a segment. */
 static int64_t gather(const two_pass *w, const int64_t *ids, int64_t start, int64_t count,
                       int64_t col, double *sums, tile_rows *r)
@@ -56,7 +76,8 @@ static int64_t gather(const two_pass *w, const int64_t *ids, int64_t start, int6
         r->p[found] = entry(w->p, at * w->size);
         r->q[found] = entry(w->q, at * w->size);
         r->to[found] = (char *)w->out->data + ((start + e) * w->width + col) * w->size;
-        r->sum[found++] = sums + at;
+        r->total[found] = entry(w->totals, at * w->total_size);
+        r->sum[found++] = sums == NULL ? NULL : sums + at;
     }
     return found;
 }
@@ -67,14 +88,17 @@ static void pass_block(const two_pass *w, ati_tile_loop *loop, const int64_t *id
 {
     tile_rows r;
     int64_t most = w->width < ATI_TILE ? w->width : ATI_TILE, rows = ATI_TILE / most;
-    ati_tile tile = {.x = r.x, .y = r.y, .p = r.p, .q = r.q, .sum = r.sum, .to = r.to};
-    for (int64_t e = 0; e < count; e += rows)
+    ati_tile tile = {
+        .x = r.x, .y = r.y, .p = r.p, .q = r.q, .sum = r.sum, .total = r.total, .to = r.to};
+    for (int64_t e = 0, next; e < count; e = next) {
+        next = rows < count - e ? e + rows : count;
+        for (int64_t k = next; k < count && k < next + rows; k++) fetch_tables(w, ids[k], sums);
         for (int64_t col = 0; col < w->width; col += most) {
             tile.cols = most < w->width - col ? most : w->width - col;
-            tile.rows =
-                gather(w, ids + e, start + e, rows < count - e ? rows : count - e, col, sums, &r);
+            tile.rows = gather(w, ids + e, start + e, next - e, col, sums, &r);
             loop(&tile);
         }
+    }
 }
 
 static void pass_rows(const two_pass *w, ati_tile_loop *loop, int64_t low, int64_t high,
@@ -99,7 +123,7 @@ static void add_part(void *arg, int index)
               ati_part(w->rows, index + 1, w->adders), sums);
 }
 
-/* A part of all tables, added to the first. */
+/* A part of all tables, added to the first and then to its totals. */
 static void merge_part(void *arg, int index)
 {
     const two_pass *w = arg;
@@ -110,6 +134,8 @@ static void merge_part(void *arg, int index)
         const char *other = (const char *)(w->sums + t * all + low);
         ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64].rows(&other, &first, 1, count);
     }
+    ati_block_store(first, ATI_REAL, w->total_size == 4 ? AT_FLOAT32 : AT_FLOAT64,
+                    w->totals + low * w->total_size, w->total_size, count);
 }
 
 /* Rows of dropped ids are zero: their place is cleared where there are any. */
@@ -130,7 +156,7 @@ static void map_part(void *arg, int index)
     const two_pass *w = arg;
     int64_t low = ati_part(w->rows, index, w->threads);
     int64_t high = ati_part(w->rows, index + 1, w->threads);
-    pass_rows(w, w->loops.map, low, high, w->sums);
+    pass_rows(w, w->loops.map, low, high, NULL);
     clear_dropped(w, low, high);
 }
 
@@ -141,19 +167,33 @@ static int adders_of(const two_pass *w)
     return most < 1 ? 1 : most < w->threads ? (int)most : w->threads;
 }
 
+/* Collects the sums; false for no memory. */
+static bool add_up(two_pass *w)
+{
+    int64_t bytes, dims[] = {w->adders, w->n, w->width}, all = w->n * w->width;
+    if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
+    char *totals = malloc((size_t)(all * w->total_size) + 1);
+    w->sums = malloc((size_t)bytes + 1);
+    bool fine = w->sums != NULL && totals != NULL;
+    if (fine) {
+        ati_pool_run(w->adders, add_part, w);
+        w->totals = totals;
+        ati_pool_run(w->adders, merge_part, w);
+    } else {
+        free(totals);
+    }
+    free(w->sums);
+    return fine;
+}
+
 static bool run_passes(two_pass *w)
 {
-    int64_t bytes, dims[] = {0, w->n, w->width};
     w->threads = ati_pool_threads_for(w->rows * w->width, GRAIN);
     w->adders = adders_of(w);
-    dims[0] = w->adders;
-    if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
-    w->sums = malloc((size_t)bytes + 1);
-    if (w->sums == NULL) return false;
-    ati_pool_run(w->adders, add_part, w);
-    if (w->adders > 1) ati_pool_run(w->adders, merge_part, w);
+    w->total_size = w->out->dtype == AT_FLOAT64 ? 8 : 4;
+    if (!add_up(w)) return false;
     ati_pool_run(w->threads, map_part, w);
-    free(w->sums);
+    free(w->totals);
     return true;
 }
 
