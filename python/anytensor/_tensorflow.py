@@ -125,7 +125,9 @@ class _Rules:
         wide, y = self.wide(grad), self.wide(op.outputs[0])
         total = _core.segment_sum(self.wide(x), ids, n)
         none = tf.equal(total, tf.zeros((), total.dtype))
-        inverse = tf.where(none, tf.zeros((), total.dtype), 1 / tf.where(none, tf.ones((), total.dtype), total))
+        inverse = tf.where(
+            none, tf.zeros((), total.dtype), 1 / tf.where(none, tf.ones((), total.dtype), total)
+        )
         off = wide - self.spread(_core.segment_sum(wide * y, ids, n), ids)
         return tf.cast(tf.math.multiply_no_nan(off, self.spread(inverse, ids)), x.dtype)
 

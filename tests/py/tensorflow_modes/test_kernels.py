@@ -1,4 +1,4 @@
-"""The library's own ops inside TensorFlow: that eager calls take them, that nothing else does, and that both ways agree.
+"""The library's own ops inside TensorFlow: eager calls take them, nothing else does, and both ways agree.
 
 `ran` lists the ops that TensorFlow ran or put into a graph, as TensorFlow itself tells it. The formula of a function
 runs without our ops: `formula("segment_sum")(x, ids, n)`.
@@ -149,7 +149,9 @@ def test_an_eager_loop_takes_the_kernels(ran):
     x = tf.stack([data(), data() * 2])
     each = tf.map_fn(lambda row: at.segment_sum(row, IDS, 4), x)
     assert own(ran) == ["AnytensorSegmentSum"] * 2
-    _, last = tf.while_loop(lambda k, y: k < 2, lambda k, y: (k + 1, at.segment_sum(x[k], IDS, 4)), (0, each[0]))
+    _, last = tf.while_loop(
+        lambda k, y: k < 2, lambda k, y: (k + 1, at.segment_sum(x[k], IDS, 4)), (0, each[0])
+    )
     assert own(ran) == ["AnytensorSegmentSum"] * 4
     assert np.array_equal(each[0], at.segment_sum(x[0], IDS, 4)) and np.array_equal(last, each[1])
 
@@ -225,7 +227,17 @@ def test_ids_of_every_dtype(name, dtype):
 @pytest.mark.parametrize("dtype", FLOATS)
 @name_of_op
 def test_nan_infinities_and_empty_segments(name, dtype):
-    values = [[NAN, 1], [INF, -INF], [-INF, -INF], [2, -INF], [NAN, INF], [INF, INF], [-INF, 3], [1, NAN], [0, -0.0]]
+    values = [
+        [NAN, 1],
+        [INF, -INF],
+        [-INF, -INF],
+        [2, -INF],
+        [NAN, INF],
+        [INF, INF],
+        [-INF, 3],
+        [1, NAN],
+        [0, -0.0],
+    ]
     ids = tf.constant([0, 1, 2, 2, -1, 4, 4, 5, 7])
     check_values(name, tf.cast(tf.constant(values), dtype), ids, 7)
 
@@ -324,7 +336,9 @@ def test_forward_accumulators_nest_with_tapes_and_each_other(name):
     x = data("float64")
     d = tf.reshape(tf.cast(tf.range(18) % 5, tf.float64), x.shape)
 
-    def loss(x, op=getattr(at, name)):
+    own_op = getattr(at, name)
+
+    def loss(x, op=own_op):
         return tf.reduce_sum(finite(op(x, IDS, 4)) ** 3)
 
     with tf.GradientTape() as outer:
@@ -361,7 +375,9 @@ def test_gradients_of_slices_and_of_recomputed_functions():
 
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
-        picked = tf.reduce_sum(tf.gather(at.segment_sum(x, IDS, 4), [0, 2, 2]))  # its gradient comes as slices
+        picked = tf.reduce_sum(
+            tf.gather(at.segment_sum(x, IDS, 4), [0, 2, 2])
+        )  # its gradient comes as slices
         same, twice = tf.reduce_sum(at.segment_softmax(x, IDS, 4) ** 2), tf.reduce_sum(again(x) ** 2)
     assert np.array_equal(tape.gradient(picked, x)[:, 0], [2, 1, 0, 0, 2, 0, 1, 0, 2])
     assert np.array_equal(tape.gradient(same, x), tape.gradient(twice, x))
