@@ -23,28 +23,41 @@ static at_dim length(at_frame *f, at_array x)
     return at_shape_of(f, x, &shape) == AT_OK && shape.ndim > 0 ? shape.dim[0] : AT_DIM(0);
 }
 
+/* The ids by the backend's own way where it has one; what a public call checks has been checked, or is not asked for. */
+static at_array ids_of(at_frame *f, at_array partitions, at_dim total_length)
+{
+    if (at_failed(f)) return AT_NIL;
+    const at_backend *be = partitions.be;
+    at_array out = AT_NIL;
+    at_status status = AT_DECLINE;
+    if (be->partition_ids != NULL && !(f->cx->flags & AT_GENERIC))
+        status = be->partition_ids(f->cx, be, partitions, total_length, &out);
+    if (status == AT_DECLINE) return ati_partition_ids(f, partitions, total_length);
+    return ati_result(f, "partition_ids", status, out);
+}
+
 at_array ati_partition_sum(at_frame *f, at_array x, at_array partitions, at_dim total_length)
 {
-    at_array ids = ati_partition_ids(f, partitions, total_length);
+    at_array ids = ids_of(f, partitions, total_length);
     return at_segment_sum(f, x, ids, length(f, partitions), true);
 }
 
 at_array ati_partition_min(at_frame *f, at_array x, at_array partitions, at_dim total_length)
 {
-    at_array ids = ati_partition_ids(f, partitions, total_length);
+    at_array ids = ids_of(f, partitions, total_length);
     return at_segment_min(f, x, ids, length(f, partitions), true);
 }
 
 at_array ati_partition_max(at_frame *f, at_array x, at_array partitions, at_dim total_length)
 {
-    at_array ids = ati_partition_ids(f, partitions, total_length);
+    at_array ids = ids_of(f, partitions, total_length);
     return at_segment_max(f, x, ids, length(f, partitions), true);
 }
 
 at_array ati_partition_softmax(at_frame *f, at_array logits, at_array partitions,
                                at_dim total_length)
 {
-    at_array ids = ati_partition_ids(f, partitions, total_length);
+    at_array ids = ids_of(f, partitions, total_length);
     return at_segment_softmax(f, logits, ids, length(f, partitions), true);
 }
 
@@ -82,7 +95,7 @@ at_array ati_repeat(at_frame *f, at_array x, at_array repeats, at_dim total_repe
     at_dim n = length(f, row);
     if (at_is_nil(n.sym) && n.n == 0) return row; /* there is no last element to repeat */
     at_array counts = counts_of(f, repeats, n, x);
-    at_array ids = ati_partition_ids(f, counts, total_repeat_length);
+    at_array ids = ids_of(f, counts, total_repeat_length);
     at_scalar place;
     at_array last = ati_size_operand(&place, at_dim_plus(f, n, -1));
     at_array index = at_minimum(f, ids, last);

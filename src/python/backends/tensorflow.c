@@ -20,8 +20,13 @@ static at_status tensorflow_shape(at_context *cx, at_array a, at_shape *out)
     pa_frame f;
     pa_open(&f);
     out->ndim = 0;
-    PyObject *list = pf_sizes(&f, a.be, a.p);
-    PyObject *tuple = list == NULL ? NULL : pa_keep(&f, PyList_AsTuple(list));
+    PyObject *tuple;
+    if (st->eager.sizes != NULL && pf_is_eager(st, a.p)) {
+        tuple = pa_keep(&f, pf_eager_sizes(st, a.p));
+    } else {
+        PyObject *list = pf_sizes(&f, a.be, a.p);
+        tuple = list == NULL ? NULL : pa_keep(&f, PyList_AsTuple(list));
+    }
     at_status status = tuple == NULL ? pa_foreign(cx)
                                      : pa_read_shape(cx, &st->home->tensorflow_symbol, tuple, out);
     pa_close(&f);
@@ -714,6 +719,17 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
 #include "anytensor/ops.def"
         .rsqrt = tensorflow_rsqrt,
         .clip = tensorflow_clip,
+        .segment_sum = pf_segment_sum,
+        .segment_mean = pf_segment_mean,
+        .segment_variance = pf_segment_variance,
+        .segment_min = pf_segment_min,
+        .segment_max = pf_segment_max,
+        .segment_min_or_constant = pf_segment_min_or_constant,
+        .segment_max_or_constant = pf_segment_max_or_constant,
+        .segment_count = pf_segment_count,
+        .segment_softmax = pf_segment_softmax,
+        .segment_normalize = pf_segment_normalize,
+        .partition_ids = pf_partition_ids,
     };
     return 0;
 }

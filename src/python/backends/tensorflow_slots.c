@@ -9,12 +9,124 @@
 #include "core/dtype.h"
 #include "tensorflow_state.h"
 
+/* --- our own ops, where they may be called ----------------------------------------------------------------------- */
+
+/* Data, ids and a size, of which an op may lack the first or the last. */
+static bool own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, at_array x,
+                at_array ids, const at_dim *n, PyObject **y)
+{
+    PyObject *const operands[] = {x.p, ids.p};
+    int skip = at_is_nil(x);
+    return pf_own(f, cx, be, op, operands + skip, 2 - skip, n, y);
+}
+
+static at_status composite(at_context *cx, const at_backend *be, pf_op op, at_array x, at_array ids,
+                           at_dim n, at_array *out)
+{
+    pa_frame f;
+    PyObject *y;
+    pa_open(&f);
+    if (own(&f, cx, be, op, x, ids, &n, &y) || f.failed) return pa_finish(&f, cx, be, y, out);
+    pa_close(&f);
+    return AT_DECLINE;
+}
+
+PF_SEGMENT_SLOT(segment_sum)
+{
+    (void)sorted;
+    at_dtype t;
+    if (pf_dtype_of(cx, x, &t) != AT_OK) return AT_EFOREIGN;
+    if (t == AT_BOOL) return AT_DECLINE; /* it counts: the formula casts */
+    return composite(cx, be, PF_OP_segment_sum, x, segment_ids, num_segments, out);
+}
+
+#define COMPOSITE(name)                                                                            \
+    PF_SEGMENT_SLOT(name)                                                                          \
+    {                                                                                              \
+        (void)sorted;                                                                              \
+        return composite(cx, be, PF_OP_##name, x, segment_ids, num_segments, out);                 \
+    }
+
+COMPOSITE(segment_mean)
+COMPOSITE(segment_min)
+COMPOSITE(segment_max)
+COMPOSITE(segment_softmax)
+COMPOSITE(segment_normalize)
+
+at_status pf_segment_count(at_context *cx, const at_backend *be, at_array segment_ids,
+                           at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    return composite(cx, be, PF_OP_segment_count, AT_NIL, segment_ids, num_segments, out);
+}
+
+/* A number as constant; an array may have a derivative. */
+static at_status or_constant(at_context *cx, const at_backend *be, pf_op op, at_array x,
+                             at_array ids, at_dim n, at_array constant, at_array *out)
+{
+    if (constant.be != &at_weak) return AT_DECLINE;
+    pa_frame f;
+    PyObject *y;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    PyObject *const operands[] = {x.p, ids.p, pa_number_as(&f, constant, t)};
+    if (pf_own(&f, cx, be, op, operands, 3, &n, &y) || f.failed)
+        return pa_finish(&f, cx, be, y, out);
+    pa_close(&f);
+    return AT_DECLINE;
+}
+
+PF_CONSTANT_SLOT(segment_min_or_constant)
+{
+    (void)sorted;
+    return or_constant(cx, be, PF_OP_segment_min_or, x, segment_ids, num_segments, constant, out);
+}
+
+PF_CONSTANT_SLOT(segment_max_or_constant)
+{
+    (void)sorted;
+    return or_constant(cx, be, PF_OP_segment_max_or, x, segment_ids, num_segments, constant, out);
+}
+
+/* Mean of the squares of what is left without the mean. Where a derivative may be taken the formula prepares the data. */
+PF_SEGMENT_SLOT(segment_variance)
+{
+    (void)sorted;
+    if (pf_tracked(cx, x)) return AT_DECLINE;
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    PyObject *rows = pf_tensor(&f, be, x.p), *mean, *own_mean, *y;
+    if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
+    x.p = rows;
+    if (!own(&f, cx, be, PF_OP_segment_mean, x, segment_ids, &num_segments, &mean) ||
+        !own(&f, cx, be, PF_OP_spread, (at_array){mean, be}, segment_ids, NULL, &own_mean)) {
+        bool failed = f.failed;
+        if (failed) return pa_finish(&f, cx, be, NULL, out);
+        pa_close(&f);
+        return AT_DECLINE;
+    }
+    PyObject *off = pf_call(&f, be, sub, rows, own_mean);
+    x.p = pf_call(&f, be, mul, off, off);
+    if (f.failed || !own(&f, cx, be, PF_OP_segment_mean, x, segment_ids, &num_segments, &y))
+        y = NULL;
+    return pa_finish(&f, cx, be, ati_is_half(t) ? pf_cast(&f, be, y, t) : y, out);
+}
+
+at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                           at_dim total_length, at_array *out)
+{
+    return composite(cx, be, PF_OP_partition_ids, AT_NIL, partitions, total_length, out);
+}
+
 /* --- ids ---------------------------------------------------------------------------------------------------- */
 
 at_status pf_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out)
 {
     pa_frame f;
     pa_open(&f);
+    PyObject *y;
+    if (own(&f, cx, be, PF_OP_slot_ids, AT_NIL, ids, &n, &y)) return pa_finish(&f, cx, be, y, out);
     at_dtype t;
     PyObject *index = pf_index(&f, ids, n, &t);
     PyObject *last = pf_size(&f, be, n, t);
@@ -27,6 +139,8 @@ at_status pf_slot_kept(at_context *cx, const at_backend *be, at_array ids, at_di
 {
     pa_frame f;
     pa_open(&f);
+    PyObject *y;
+    if (own(&f, cx, be, PF_OP_slot_kept, AT_NIL, ids, &n, &y)) return pa_finish(&f, cx, be, y, out);
     PyObject *last = pf_size(&f, be, n, pf_type(&f, ids));
     return pa_finish(&f, cx, be, pf_call(&f, be, less, ids.p, last), out);
 }
@@ -35,6 +149,9 @@ at_status pf_slot_count(at_context *cx, const at_backend *be, at_array ids, at_d
 {
     pa_frame f;
     pa_open(&f);
+    PyObject *y;
+    if (own(&f, cx, be, PF_OP_slot_count, AT_NIL, ids, &n, &y))
+        return pa_finish(&f, cx, be, y, out);
     PyObject *ones = pf_call(&f, be, ones_like, pf_cast(&f, be, ids.p, AT_INT64));
     PyObject *size = pf_size(&f, be, n, AT_INT64);
     return pa_finish(&f, cx, be, pf_call(&f, be, segment_sum, ones, ids.p, size), out);
@@ -45,6 +162,8 @@ at_status pf_spread(at_context *cx, const at_backend *be, at_array x, at_array s
 {
     pa_frame f;
     pa_open(&f);
+    PyObject *y;
+    if (own(&f, cx, be, PF_OP_spread, x, slot_ids, NULL, &y)) return pa_finish(&f, cx, be, y, out);
     at_dtype t;
     PyObject *rows = pf_tensor(&f, be, x.p), *index = pf_index(&f, slot_ids, AT_DIM(0), &t);
     return pa_finish(&f, cx, be, pf_call(&f, be, gather, rows, index, pa_int(&f, 0)), out);
@@ -181,7 +300,10 @@ at_status pf_slot_sum(at_context *cx, const at_backend *be, at_array x, at_array
     pa_frame f;
     pa_open(&f);
     at_dtype t = pf_type(&f, x);
-    PyObject *rows = pf_tensor(&f, be, x.p), *y;
+    PyObject *y;
+    if (own(&f, cx, be, PF_OP_segment_sum, x, slot_ids, &slots, &y))
+        return pa_finish(&f, cx, be, y, out);
+    PyObject *rows = pf_tensor(&f, be, x.p);
     if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
     if (ati_is_half(t) || t == AT_FLOAT32)
         y = sum_of_floats(&f, be, rows, slot_ids, slots);
@@ -249,12 +371,15 @@ static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_ar
     pa_frame f;
     pa_open(&f);
     at_dtype t = pf_type(&f, x);
+    PyObject *y;
+    pf_op op = max ? PF_OP_segment_max : PF_OP_segment_min;
+    if (own(&f, cx, be, op, x, slot_ids, &slots, &y)) return pa_finish(&f, cx, be, y, out);
     const key *k = t == AT_FLOAT64 ? &key64 : ati_is_float(t) ? &key32 : NULL;
     PyObject *rows = pf_tensor(&f, be, x.p), *size = pf_size(&f, be, slots, AT_INT64);
     if (ati_is_half(t)) rows = pf_cast(&f, be, rows, AT_FLOAT32);
     if (k != NULL) rows = apart(&f, to_keys, be, rows, k, max);
-    PyObject *y = max ? pf_call(&f, be, segment_max, rows, slot_ids.p, size)
-                      : pf_call(&f, be, segment_min, rows, slot_ids.p, size);
+    y = max ? pf_call(&f, be, segment_max, rows, slot_ids.p, size)
+            : pf_call(&f, be, segment_min, rows, slot_ids.p, size);
     if (k != NULL) y = apart(&f, from_keys, be, y, k, max);
     return pa_finish(&f, cx, be, ati_is_half(t) ? pf_cast(&f, be, y, t) : y, out);
 }

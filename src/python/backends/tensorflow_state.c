@@ -70,6 +70,7 @@ PyObject *pf_dtype_object(pa_frame *f, const at_backend *be, at_dtype t)
 static at_dtype read_dtype(at_array a)
 {
     const tensorflow_state *st = state_of(a.be);
+    if (st->eager.dtype_number != NULL && pf_is_eager(st, a.p)) return pf_eager_dtype(st, a.p);
     PyObject *dtype = PyObject_GetAttr(a.p, st->attribute[GET_dtype]);
     if (dtype == NULL) return AT_NODTYPE;
     at_dtype t = PyUnicode_Check(dtype) ? named(dtype) : pf_find_dtype(st, dtype);
@@ -184,10 +185,13 @@ PyObject *pf_index(pa_frame *f, at_array ids, at_dim size, at_dtype *out)
 /* The list of sizes with None where only run time knows. */
 static PyObject *static_sizes(pa_frame *f, const tensorflow_state *st, PyObject *x)
 {
-    PyObject *shape = f->failed ? NULL : PyObject_GetAttr(x, st->attribute[GET_shape]);
+    PyObject *shape = f->failed ? NULL
+                      : st->eager.sizes != NULL && pf_is_eager(st, x)
+                          ? pf_eager_sizes(st, x)
+                          : PyObject_GetAttr(x, st->attribute[GET_shape]);
     PyObject *list = NULL;
     if (shape != NULL && (PyTuple_Check(shape) || PyList_Check(shape)))
-        list = PySequence_List(shape); /* Keras's variables */
+        list = PySequence_List(shape); /* of eager tensors, and of Keras's variables */
     else if (shape != NULL)
         list = PyObject_CallMethodNoArgs(shape, st->attribute[GET_as_list]);
     Py_XDECREF(shape);
@@ -243,7 +247,7 @@ at_dim pf_dim(const tensorflow_state *st, PyObject *sizes, int k)
 
 /* --- devices ----------------------------------------------------------------------------------------------------- */
 
-static bool several_devices(tensorflow_state *st)
+bool pf_several_devices(tensorflow_state *st)
 {
     if (st->devices == 0) {
         PyObject *list = PyObject_CallNoArgs(st->fn[FN_devices]);
@@ -258,7 +262,7 @@ static bool several_devices(tensorflow_state *st)
 PyObject *pf_device_of(pa_frame *f, const at_backend *be, at_array like)
 {
     tensorflow_state *st = state_of(be);
-    if (f->failed || like.be != be || !several_devices(st) || !pf_runs_now(be)) return NULL;
+    if (f->failed || like.be != be || !pf_several_devices(st) || !pf_runs_now(be)) return NULL;
     return pa_keep(f, PyObject_GetAttr(like.p, st->attribute[GET_device]));
 }
 
@@ -394,6 +398,7 @@ void pf_state_free(tensorflow_state *st)
     for (int i = 0; i < AT_OTHER; i++) Py_CLEAR(st->dtype[i]);
     Py_CLEAR(st->watched);
     Py_CLEAR(st->index_error);
+    pf_eager_clear(&st->eager);
     PyMem_Free(st);
 }
 
@@ -424,8 +429,10 @@ tensorflow_state *pf_state_new(PyObject *tensorflow, pa_state *home)
     st->home = home;
     resolve_tape(st);
     if (resolve_dtypes(st, tensorflow) == 0 && resolve_functions(st, tensorflow) == 0 &&
-        make_names(st) == 0 && make_index_error(st) == 0)
+        make_names(st) == 0 && make_index_error(st) == 0) {
+        pf_eager_wake(st, tensorflow);
         return st;
+    }
     pf_state_free(st);
     pa_complain(tensorflow);
     return NULL;

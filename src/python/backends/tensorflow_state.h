@@ -6,6 +6,7 @@
 #define PF_TENSORFLOW_STATE_H
 
 #include "edge.h"
+#include "tensorflow_ops.h"
 
 /* TensorFlow's functions, each resolved once when the adapter wakes: X(name, where it lives under tensorflow, its
  * argument names). All arguments go by keyword: raw_ops takes nothing else, and it is the shortest way to a kernel. */
@@ -75,7 +76,8 @@ enum {
 };
 
 /* Attributes that are read: X(name). */
-#define ATTRIBUTES(X) X(dtype) X(shape) X(device) X(as_list) X(name) X(__enter__) X(__exit__)
+#define ATTRIBUTES(X)                                                                              \
+    X(dtype) X(shape) X(device) X(device_name) X(as_list) X(name) X(__enter__) X(__exit__)
 
 enum {
 #define X(name) GET_##name,
@@ -83,6 +85,19 @@ enum {
 #undef X
         GET_COUNT
 };
+
+/* What eager calls take beside the public names (tensorflow_eager.c); NULL where this TensorFlow lacks it, and then all
+ * goes the public way. */
+typedef struct pf_eager {
+    PyObject *dtype_number,
+        *sizes;        /* methods of EagerTensor: its dtype as a number, its shape as a tuple */
+    PyObject *execute; /* runs an op by name, and tells the tapes; NULL: our ops are not used */
+    PyObject *context; /* the module that holds the context, in this attribute: */
+    PyObject *current;
+    PyObject *fallback, *not_ok; /* exceptions of execute */
+    PyObject *raise;             /* the second one as the public exception */
+    PyObject *op[PF_OP_COUNT];   /* names */
+} pf_eager;
 
 typedef struct tensorflow_state {
     PyObject *fn[FN_COUNT];
@@ -93,6 +108,7 @@ typedef struct tensorflow_state {
         *watched; /* what a tape may record, or NULL where this TensorFlow has no such question */
     PyObject *index_error; /* a class: InvalidArgumentError and IndexError */
     int devices;           /* how many there are; 0 until asked */
+    pf_eager eager;
     pa_state *home;
 } tensorflow_state;
 
@@ -142,10 +158,26 @@ at_dim pf_dim(const tensorflow_state *st, PyObject *sizes, int k);
 /* Ids as tensors of int32 or int64, whichever holds them and the size; what is beyond int64 turns negative. */
 PyObject *pf_index(pa_frame *f, at_array ids, at_dim size, at_dtype *out);
 
+/* Whether there is more than one; asked once. */
+bool pf_several_devices(tensorflow_state *st);
 /* Runs what follows on a device; the context is to be given back to pf_leave_device(), NULL where there is no choice. */
 PyObject *pf_enter_device(pa_frame *f, const at_backend *be, PyObject *device);
 void pf_leave_device(pa_frame *f, const at_backend *be, PyObject *context);
 PyObject *pf_device_of(pa_frame *f, const at_backend *be, at_array like);
+
+/* --- our own ops, eagerly (tensorflow_eager.c) --- */
+
+/* Finds what is needed, registers the ops and their derivatives. Never fails: without it the formulas serve. */
+void pf_eager_wake(tensorflow_state *st, PyObject *tensorflow);
+void pf_eager_clear(pf_eager *e);
+/* Dtype and sizes of an eager tensor by its C methods; AT_NODTYPE and NULL with an exception, and pf_is_eager() first. */
+at_dtype pf_eager_dtype(const tensorflow_state *st, PyObject *x);
+PyObject *pf_eager_sizes(const tensorflow_state *st, PyObject *x);
+
+/* The choice of path: whether one of our ops has been run on these operands, data and ids first and the number of
+ * segments last. False, without a result or an exception, where TensorFlow's own ops are to be used. */
+bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObject *const *operands,
+            int count, const at_dim *n, PyObject **result);
 
 /* The tracked slot. */
 bool pf_tracked(at_context *cx, at_array a);
@@ -160,6 +192,27 @@ at_dtype pf_dtype(const at_backend *be, PyObject *obj);
 int pf_holds(PyObject *tensorflow, PyObject *condition);
 int pf_visit(at_backend *be, visitproc visit, void *arg);
 void pf_clear(at_backend *be);
+
+/* Composites as one op (tensorflow_slots.c). */
+#define PF_SEGMENT_SLOT(name)                                                                      \
+    at_status pf_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,    \
+                        at_dim num_segments, bool sorted, at_array *out)
+#define PF_CONSTANT_SLOT(name)                                                                     \
+    at_status pf_##name(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,    \
+                        at_dim num_segments, at_array constant, bool sorted, at_array *out)
+PF_SEGMENT_SLOT(segment_sum);
+PF_SEGMENT_SLOT(segment_mean);
+PF_SEGMENT_SLOT(segment_variance);
+PF_SEGMENT_SLOT(segment_min);
+PF_SEGMENT_SLOT(segment_max);
+PF_SEGMENT_SLOT(segment_softmax);
+PF_SEGMENT_SLOT(segment_normalize);
+PF_CONSTANT_SLOT(segment_min_or_constant);
+PF_CONSTANT_SLOT(segment_max_or_constant);
+at_status pf_segment_count(at_context *cx, const at_backend *be, at_array segment_ids,
+                           at_dim num_segments, bool sorted, at_array *out);
+at_status pf_partition_ids(at_context *cx, const at_backend *be, at_array partitions,
+                           at_dim total_length, at_array *out);
 
 /* The slots that segment formulas are made of (tensorflow_slots.c). */
 at_status pf_slot_ids(at_context *cx, const at_backend *be, at_array ids, at_dim n, at_array *out);
