@@ -417,8 +417,9 @@ static void test_what_is_no_native_array_does_not_go_out(at_frame *f)
     at_clear(f->cx);
 }
 
-static void test_read_only_memory_stays_so(at_frame *f)
+static void test_read_only_memory_stays_so(at_frame *up)
 {
+    at_frame frame, *f = at_enter(&frame, up);
     plain *p;
     versioned v = versioned_of(six_as(SIZES(6), NULL, 0), ATI_DL_READ_ONLY | 1u << 7);
     at_array x = at_from_dlpack_versioned(f, &v), view = at_head(f, x, AT_DIM(3));
@@ -437,6 +438,7 @@ static void test_read_only_memory_stays_so(at_frame *f)
     }
     p = out_plain(f, fresh, AT_DLPACK_SHARE);
     p->deleter(p);
+    at_leave(f, AT_NIL);
 }
 
 /* --- a consumer that outlives the producer ---------------------------------------------------- */
