@@ -201,4 +201,7 @@ PyMethodDef pa_methods[] = {
     {"_formula", (PyCFunction)(void (*)(void))py_formula, METH_FASTCALL, NULL},
     {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
     {"_leave_options", pa_leave_options, METH_O, NULL},
+    {"_native_from_dlpack", (PyCFunction)(void (*)(void))pa_native_from_dlpack, METH_FASTCALL,
+     NULL},
+    {"_native_live", pa_native_live, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
