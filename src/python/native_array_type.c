@@ -7,6 +7,7 @@
 
 #include "anytensor/dlpack.h"
 #include "backends/native/dlpack_abi.h"
+#include "kernels/move.h"
 #include "kernels/view.h"
 
 _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t),
@@ -76,6 +77,36 @@ static PyObject *repr(PyObject *self)
     return text;
 }
 
+/* --- the number in an array of one ------------------------------------------------------------------------ */
+
+static bool read_number(PyObject *self, double *number)
+{
+    const ati_host *from = view_of(pa_native_of(self));
+    if (ati_k_count(from) != 1) {
+        PyErr_Format(PyExc_TypeError,
+                     "expected an array of one element as a number, found %lld elements",
+                     (long long)ati_k_count(from));
+        return false;
+    }
+    ati_host first = {.data = from->data, .dtype = from->dtype};
+    ati_host to = ati_k_view(number, AT_FLOAT64, 0, NULL);
+    ati_k_copy(&first, &to);
+    return true;
+}
+
+static PyObject *to_float(PyObject *self)
+{
+    double number;
+    return read_number(self, &number) ? PyFloat_FromDouble(number) : NULL;
+}
+
+/* Without it every array would be true. */
+static int to_bool(PyObject *self)
+{
+    double number;
+    return read_number(self, &number) ? number != 0 : -1;
+}
+
 /* --- the buffer protocol ------------------------------------------------------------------------------- */
 
 /* As the struct module writes them; NULL where it has no letter. */
@@ -110,7 +141,7 @@ static const char *refusal(const Py_buffer *view, int flags)
 static int get_buffer(PyObject *self, Py_buffer *view, int flags)
 {
     at_array a = pa_native_of(self);
-    const ati_host *host = &((const native_array *)a.p)->view;
+    const ati_host *host = view_of(a);
     *view = (Py_buffer){
         .buf = host->data,
         .len = (Py_ssize_t)(ati_k_count(host) * ati_k_itemsize(host->dtype)),
@@ -423,7 +454,8 @@ PyDoc_STRVAR(doc,
              "every\nfunction of anytensor that is given one. Immutable here; what shares its "
              "memory may not be.");
 
-static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},      {Py_tp_repr, repr},
+static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},      {Py_nb_float, to_float},
+                              {Py_nb_bool, to_bool},         {Py_tp_repr, repr},
                               {Py_tp_getset, attributes},    {Py_tp_methods, methods},
                               {Py_tp_members, members},      {Py_tp_doc, (void *)doc},
                               {Py_bf_getbuffer, get_buffer}, {0, NULL}};

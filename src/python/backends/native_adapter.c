@@ -14,24 +14,40 @@ enum { MANY = 20000 };
 
 /* --- handles in and out ------------------------------------------------------------------------------- */
 
-/* The native array of an operand; scalars and nil stay. Adds its elements to work. */
-static at_array inner(const at_backend *be, at_array a, int64_t *work)
+/* The Arrays among the operands of a call. */
+typedef struct taken {
+    int64_t work; /* their elements */
+    int count;
+    PyObject *array[3]; /* the first ones; no slot that may hand an operand back has more */
+} taken;
+
+/* The native array of an operand; scalars and nil stay. */
+static at_array inner(const at_backend *be, at_array a, taken *t)
 {
     if (a.be != be) return a;
-    *work += ati_k_count(view_of(pa_native_of(a.p)));
+    t->work += ati_k_count(view_of(pa_native_of(a.p)));
+    if (t->count < 3) t->array[t->count++] = a.p;
     return pa_native_of(a.p);
 }
 
-/* The end of a slot: what the native one has made becomes an Array. */
-static at_status give(at_context *cx, const at_backend *be, at_status status, at_array made,
-                      at_array *out)
+/* The end of a slot: what the native one has made becomes an Array; where it is an operand's own, that operand. */
+static at_status give(at_context *cx, const at_backend *be, const taken *t, at_status status,
+                      at_array made, at_array *out)
 {
+    PyObject *array = NULL;
     if (status != AT_OK) return status;
-    PyObject *array = pa_native_new(be->state, made);
+    for (int i = 0; i < t->count && array == NULL; i++)
+        if (pa_native_of(t->array[i]).p == made.p) array = Py_NewRef(t->array[i]);
+    if (array != NULL)
+        at_release(made);
+    else
+        array = pa_native_new(be->state, made);
     if (array == NULL) return pa_foreign(cx);
     *out = (at_array){array, be};
     return AT_OK;
 }
+
+static const taken nothing;
 
 #define WITHOUT_GIL(work, ...)                                                                     \
     do {                                                                                           \
@@ -42,7 +58,7 @@ static at_status give(at_context *cx, const at_backend *be, at_status status, at
 
 /* --- the ops ------------------------------------------------------------------------------------------ */
 
-#define TAKE_DATA(name) name = inner(be, name, &work);
+#define TAKE_DATA(name) name = inner(be, name, &t);
 #define TAKE_MAYBE(name) TAKE_DATA(name)
 #define TAKE_INDEX(name) TAKE_DATA(name)
 #define TAKE_MASK(name) TAKE_DATA(name)
@@ -65,12 +81,12 @@ static at_status give(at_context *cx, const at_backend *be, at_status status, at
     {                                                                                              \
         const at_backend *native = at_native();                                                    \
         at_array made = AT_NIL;                                                                    \
-        int64_t work = 0;                                                                          \
+        taken t = {0};                                                                             \
         at_status status = AT_DECLINE; /* of a composite that native leaves to its formula */      \
         ATI_SIG_##kind(TAKE);                                                                      \
         if (native->op != NULL)                                                                    \
-            WITHOUT_GIL(work, status = native->op(cx, native ATI_SIG_##kind(ATI_ARG), &made));     \
-        return give(cx, be, status, made, out);                                                    \
+            WITHOUT_GIL(t.work, status = native->op(cx, native ATI_SIG_##kind(ATI_ARG), &made));   \
+        return give(cx, be, &t, status, made, out);                                                \
     }
 #include "anytensor/ops.def"
 
@@ -79,15 +95,15 @@ static at_status native_concatenate(at_context *cx, const at_backend *be, at_lis
 {
     const at_backend *native = at_native();
     at_array made = AT_NIL;
-    int64_t work = 0;
+    taken t = {0};
     at_status status;
     at_array *copy = PyMem_Calloc((size_t)arrays.count + 1, sizeof *copy);
     if (copy == NULL) return at_error(cx, AT_ENOMEM, "no memory for a list of arrays");
-    for (int i = 0; i < arrays.count; i++) copy[i] = inner(be, arrays.array[i], &work);
+    for (int i = 0; i < arrays.count; i++) copy[i] = inner(be, arrays.array[i], &t);
     at_list inners = {arrays.count, copy};
-    WITHOUT_GIL(work, status = native->concatenate(cx, native, inners, axis, &made));
+    WITHOUT_GIL(t.work, status = native->concatenate(cx, native, inners, axis, &made));
     PyMem_Free(copy);
-    return give(cx, be, status, made, out);
+    return give(cx, be, &t, status, made, out);
 }
 
 /* --- queries and conversions ---------------------------------------------------------------------------- */
@@ -126,7 +142,7 @@ static at_status from_scalar(at_context *cx, const at_backend *be, at_array scal
                         scalar.be->name);
     at_array made = AT_NIL;
     at_status status = at_native()->from_scalar(cx, at_native(), scalar, dtype, AT_NIL, &made);
-    return give(cx, be, status, made, out);
+    return give(cx, be, &nothing, status, made, out);
 }
 
 /* --- NumPy arrays join ---------------------------------------------------------------------------------- */
@@ -140,7 +156,7 @@ static void let_go(void *array)
     PyGILState_Release(gil);
 }
 
-/* A native array over the memory of an ndarray in native byte order, which it keeps alive; nil with the error recorded. */
+/* A native array over the memory of an ndarray in the machine's byte order, which it keeps alive; nil with the error recorded. */
 static at_array over(at_context *cx, PyArrayObject *array)
 {
     int64_t sizes[AT_MAX_NDIM], strides[AT_MAX_NDIM];
@@ -167,15 +183,6 @@ static at_array over(at_context *cx, PyArrayObject *array)
     return a;
 }
 
-/* Strides and alignment of every kind are shared; a foreign byte order and promote_options() may ask for a copy. */
-static PyObject *shareable(const pa_state *st, PyObject *array)
-{
-    bool copy, refuse;
-    if (pa_join_rule(st, &copy, &refuse) < 0) return NULL;
-    bool fits = !copy && !PyArray_ISBYTESWAPPED((PyArrayObject *)array);
-    return fits ? Py_NewRef(array) : pa_numpy_for_sharing(st, array);
-}
-
 static at_status adopt(at_context *cx, const at_backend *be, at_array a, at_array like,
                        at_array *out)
 {
@@ -184,11 +191,11 @@ static at_status adopt(at_context *cx, const at_backend *be, at_array a, at_arra
     if (a.be != &st->numpy)
         return at_error(cx, AT_EUNSUPPORTED, "native arrays cannot be made from arrays of %s",
                         a.be->name);
-    PyObject *array = shareable(st, a.p);
+    PyObject *array = pa_numpy_for_sharing(st, a.p);
     if (array == NULL) return pa_foreign(cx);
     at_array made = over(cx, (PyArrayObject *)array);
     Py_DECREF(array);
-    return give(cx, be, cx->status, made, out);
+    return give(cx, be, &nothing, cx->status, made, out);
 }
 
 /* --- the table ------------------------------------------------------------------------------------------ */
