@@ -24,9 +24,10 @@ struct DLManagedTensorVersioned;
 
 /** Whose memory an exported tensor shows. */
 typedef enum at_dlpack_rule {
-    AT_DLPACK_SHARE,          /* the array's own, or an error */
-    AT_DLPACK_COPY_IF_NEEDED, /* a copy where DLPack cannot spell the array's strides */
-    AT_DLPACK_COPY            /* always a row-major copy, which is never read-only */
+    AT_DLPACK_SHARE, /* the array's own, or an error */
+    AT_DLPACK_COPY_IF_NEEDED, /* a copy where DLPack cannot spell the array's strides, or one is negative (torch ends
+                                 the process then) */
+    AT_DLPACK_COPY /* always a row-major copy, which is never read-only */
 } at_dlpack_rule;
 
 /** An array over the memory of a tensor; its deleter (if it has one) runs once, when the last reference goes.

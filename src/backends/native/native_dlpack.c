@@ -218,6 +218,14 @@ static bool can_be_spelled(const ati_host *view)
     return fits;
 }
 
+/* DLPack can spell negative strides, but torch ends the process there, and JAX and TensorFlow refuse. */
+static bool goes_backwards(const ati_host *view)
+{
+    for (int k = 0; k < view->ndim; k++)
+        if (view->stride[k] < 0) return true;
+    return false;
+}
+
 static native_array *copy_of(at_context *cx, const ati_host *from)
 {
     native_array *a = ati_native_new(cx, from->dtype, from->ndim, from->dim);
@@ -230,7 +238,8 @@ static native_array *shown(at_context *cx, native_array *a, at_dlpack_rule rule,
 {
     ati_host view = tidy(&a->view);
     bool spelled = can_be_spelled(&view);
-    *copied = rule == AT_DLPACK_COPY || (rule == AT_DLPACK_COPY_IF_NEEDED && !spelled);
+    bool needed = !spelled || goes_backwards(&view);
+    *copied = rule == AT_DLPACK_COPY || (rule == AT_DLPACK_COPY_IF_NEEDED && needed);
     if (*copied) return copy_of(cx, &a->view);
     if (!spelled) {
         at_error(cx, AT_EUNSUPPORTED,

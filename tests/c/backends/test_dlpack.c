@@ -352,8 +352,13 @@ static void test_views_and_wraps_go_out_as_they_are(at_frame *f)
     CHECK(element(&p->tensor, AT_INT32, 1, 2) == 0);
     p->deleter(p);
     at_array head = at_head(f, x, AT_DIM(1));
-    versioned *v = out_versioned(f, head, AT_DLPACK_COPY_IF_NEEDED);
+    versioned *v = out_versioned(f, head, AT_DLPACK_SHARE);
     CHECK(v->tensor.data == m + 5 && v->tensor.shape[0] == 1 && v->flags == 0);
+    v->deleter(v);
+    v = out_versioned(f, x,
+                      AT_DLPACK_COPY_IF_NEEDED); /* some consumers crash on negative strides */
+    CHECK(v->flags == ATI_DL_IS_COPIED && v->tensor.strides[0] == 3);
+    CHECK(element(&v->tensor, AT_INT32, 1, 2) == 0);
     v->deleter(v);
 }
 
