@@ -3,6 +3,7 @@
 #define ANYTENSOR_H
 
 #include "anytensor/backend.h"
+#include "anytensor/dlpack.h"
 #include "anytensor/frame.h"
 #include "anytensor/native.h"
 #include "anytensor/ops.h"

@@ -15,7 +15,7 @@ ROWS = {
     "jax_modes": (),  # apart from "jax", for which make turns XLA's optimisation off: most of its time is compiling
     "tensorflow": ("tensorflow",),
     "array_api_strict": ("array_api_strict",),
-    "rest": ("numpy",),
+    "rest": ("numpy", "native"),
 }
 HOME = {row: selection for selection, rows in ROWS.items() for row in rows}
 

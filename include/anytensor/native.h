@@ -32,6 +32,12 @@ AT_API at_array at_native_wrap(at_frame *f, at_dtype dtype, int ndim, const int6
                                const int64_t *strides, void *data, void (*done)(void *user),
                                void *user);
 
+/** Marks an array's memory as one that nobody may write, as DLPack then tells its consumers (dlpack.h); for the
+ *  array's maker, before others see it. The library writes into no array that is made, marked or not. Views
+ *  of it are marked, copies are not. */
+AT_API void at_native_set_read_only(at_array a);
+AT_API bool at_native_is_read_only(at_array a);
+
 /** What a native array looks like: its first element, and, unless NULL, strides in bytes. */
 AT_API const void *at_native_data(at_array a);
 AT_API at_dtype at_native_dtype(at_array a);

@@ -32,6 +32,8 @@ struct pa_state {
     PyObject *module;      /* the module itself, borrowed: it owns this state */
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
     at_backend numpy;      /* always awake */
+    at_backend native;     /* likewise: arrays of the library's own, see native_array_type.c */
+    PyTypeObject *native_type;
     /* Frameworks; state is NULL until the first array is seen. A framework's symbols are the sizes and scalars that
      * it traces: SymInt, dimension expressions, 0-d graph tensors. */
     at_backend torch, torch_symbol;
@@ -72,6 +74,11 @@ PyObject *pa_loaded(const char *name);
 int pa_numpy_make(at_backend *be);
 void pa_numpy_clear(at_backend *be);
 int pa_numpy_visit(at_backend *be, visitproc visit, void *arg);
+
+/* Makes the type of native arrays and fills st->native (backends/native_adapter.c). 0 or -1. */
+int pa_native_make(pa_state *st);
+PyObject *pa_native_from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+PyObject *pa_native_live(PyObject *module, PyObject *unused);
 
 /* What the registry has to know of a framework that may be loaded one day. */
 typedef struct pa_framework {

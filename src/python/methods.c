@@ -203,4 +203,7 @@ PyMethodDef pa_methods[] = {
     {"_leave_options", pa_leave_options, METH_O, NULL},
     {"_torch_kernels", pt_py_kernels, METH_NOARGS, NULL},
     {"_torch_way", (PyCFunction)(void (*)(void))pt_py_way, METH_FASTCALL, NULL},
+    {"_native_from_dlpack", (PyCFunction)(void (*)(void))pa_native_from_dlpack, METH_FASTCALL,
+     NULL},
+    {"_native_live", pa_native_live, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};

@@ -75,6 +75,7 @@ static const at_backend *search(pa_state *st, PyObject *obj)
 {
     PyTypeObject *type = Py_TYPE(obj);
     if (PyType_IsSubtype(type, pa_ndarray_type())) return &st->numpy;
+    if (type == st->native_type) return &st->native;
     for (size_t i = 0; i < pa_framework_count; i++) {
         const at_backend *be = ask(st, pa_frameworks[i], type);
         if (be != NULL || PyErr_Occurred()) return be;

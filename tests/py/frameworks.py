@@ -33,6 +33,7 @@ class Row:
     """What a test may ask of a framework, with the usual answers."""
 
     name = ""
+    module = None  # what is imported, where it is not called so
     errors = ()  # exception types of its own, beside Python's
     lacks = ()  # dtypes that it does not have; a case that carries one is skipped
     narrow = {}  # what it makes of dtypes wider than its own
@@ -44,6 +45,7 @@ class Row:
     mutable = True  # whether elements can be assigned
     shares_numpy = False  # whether an array made of NumPy's memory shares it
     shape_error = ValueError  # what it raises itself for shapes that do not go together
+    notes = True  # whether errors of its own are foreign ones, told by a note; else the library's, which name the call
     subclass = None  # makes an array of a subclass of the framework's array, where it has such
 
     def held(self, dtype):
@@ -264,15 +266,50 @@ class Strict(Row):
         return self.xp.zeros(shape, dtype=self.own_dtype(dtype), device=self.device_object(self.elsewhere))
 
 
+class Native(NumPy):
+    """The library's own arrays, from NumPy's memory or by a cast."""
+
+    name = "native"
+    module = "anytensor"
+    subclass = None
+    mutable = False
+    shares_numpy = True
+    notes = False
+
+    def __init__(self):
+        import anytensor
+        import anytensor.native
+
+        self.at, self.native = anytensor, anytensor.native
+
+    def array(self, data, dtype):
+        host = np.array(data, dtype="float32" if dtype == "bfloat16" else dtype)
+        x = self.native.from_dlpack(host)
+        return self.at.astype(x, dtype) if dtype == "bfloat16" else x
+
+    def numpy(self, x):
+        return np.from_dlpack(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)
+
+    def dtype(self, x):
+        return x.dtype
+
+    def own_dtype(self, name):
+        return name
+
+    def is_array(self, x):
+        return type(x) is self.native.Array
+
+
 ROWS = {
     "numpy": NumPy,
+    "native": Native,
     "torch": Torch,
     "jax": JAX,
     "jax32": JAX32,
     "tensorflow": TensorFlow,
     "array_api_strict": Strict,
 }
-FOUND = [name for name, row in ROWS.items() if importlib.util.find_spec(row.name)]
+FOUND = [name for name, row in ROWS.items() if importlib.util.find_spec(row.module or row.name)]
 _made = {}
 
 

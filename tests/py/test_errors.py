@@ -442,7 +442,8 @@ def test_take_out_of_range_is_an_index_error(fw, index, shape):
     for axis, x in ((0, X), (1, A([[1.0, 2.0, 3.0]], "float32")), (-1, V)):
         with pytest.raises(IndexError) as caught:
             call(fw, "take", {"x": x, "indices": indices, "axis": axis})
-        assert "anytensor.take(" in "".join(caught.value.__notes__) + str(caught.value)
+        notes = "".join(getattr(caught.value, "__notes__", ()))
+        assert ("anytensor.take(" if fw.notes else "take: ") in notes + str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool"])
@@ -642,6 +643,8 @@ def foreign(fw, op, **arguments):
 
 
 def test_a_frameworks_exception_keeps_its_type_and_names_the_call(fw):
+    if not fw.notes:
+        pytest.skip("what it refuses itself is the library's own error")
     error, note = foreign(fw, "maximum", x=X, y=V)
     assert isinstance(error, fw.shape_error)
     assert "float32(3, 2)" in note and "float32(3,)" in note

@@ -164,6 +164,8 @@ def test_long_kernels_on_numpy_let_other_threads_run(op):
 
 MAKE = {
     "numpy": "import numpy as np\nx, ids = np.ones((4, 2), 'float32'), np.array([0, 1, 1, 9])",
+    "native": "import numpy as np\nfrom anytensor import native\nx = native.from_dlpack(np.ones((4, 2), 'float32'))"
+    "\nids = native.from_dlpack(np.array([0, 1, 1, 9]))",
     "torch": "import torch\nx, ids = torch.ones(4, 2), torch.tensor([0, 1, 1, 9])",
     "jax": "import jax.numpy as jnp\nx, ids = jnp.ones((4, 2)), jnp.array([0, 1, 1, 9])",
     "tensorflow": "import tensorflow as tf\nx, ids = tf.ones((4, 2)), tf.constant([0, 1, 1, 9])",

@@ -47,6 +47,7 @@ static native_array *allocate(at_context *cx, size_t bytes)
         return NULL;
     }
     a->base = NULL;
+    a->read_only = false;
     a->alloc = *alloc;
     a->size = size;
     a->done = NULL;
@@ -77,9 +78,8 @@ int64_t at_native_live(void) { return atomic_load(&live); }
 
 /* --- making arrays --- */
 
-/* Bytes of an array, after checking all that may come from outside. */
-static at_status checked_bytes(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims,
-                               int64_t *bytes)
+at_status ati_native_checked_bytes(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims,
+                                   int64_t *bytes)
 {
     if (dtype <= AT_NODTYPE || dtype >= AT_OTHER)
         return at_error(cx, AT_EDTYPE, "native arrays have no element type %d", (int)dtype);
@@ -97,7 +97,7 @@ static at_status checked_bytes(at_context *cx, at_dtype dtype, int ndim, const i
 native_array *ati_native_new(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims)
 {
     int64_t bytes = 0;
-    if (checked_bytes(cx, dtype, ndim, dims, &bytes) != AT_OK) return NULL;
+    if (ati_native_checked_bytes(cx, dtype, ndim, dims, &bytes) != AT_OK) return NULL;
     native_array *a = allocate(cx, (size_t)bytes);
     if (a != NULL) a->view = ati_k_view((char *)a + header_size, dtype, ndim, dims);
     return a;
@@ -109,6 +109,7 @@ native_array *ati_native_view(at_context *cx, at_array of, const ati_host *view)
     if (a == NULL) return NULL;
     a->view = *view;
     a->base = source->base ? source->base : source;
+    a->read_only = source->read_only;
     ati_native_retain(a->base);
     return a;
 }
@@ -189,7 +190,8 @@ at_array at_native_wrap(at_frame *f, at_dtype dtype, int ndim, const int64_t *si
                         const int64_t *strides, void *data, void (*done)(void *user), void *user)
 {
     int64_t bytes = 0;
-    if (at_failed(f) || checked_bytes(f->cx, dtype, ndim, sizes, &bytes) != AT_OK) return AT_NIL;
+    if (at_failed(f) || ati_native_checked_bytes(f->cx, dtype, ndim, sizes, &bytes) != AT_OK)
+        return AT_NIL;
     native_array *a = allocate(f->cx, 0);
     if (a == NULL) return AT_NIL;
     a->view = ati_k_view(data, dtype, ndim, sizes);
@@ -201,6 +203,9 @@ at_array at_native_wrap(at_frame *f, at_dtype dtype, int ndim, const int64_t *si
     }
     return kept;
 }
+
+void at_native_set_read_only(at_array a) { ((native_array *)a.p)->read_only = true; }
+bool at_native_is_read_only(at_array a) { return ((const native_array *)a.p)->read_only; }
 
 const void *at_native_data(at_array a) { return view_of(a)->data; }
 at_dtype at_native_dtype(at_array a) { return view_of(a)->dtype; }

@@ -19,9 +19,14 @@ typedef struct native_array {
     size_t size;               /* of the block */
     void (*done)(void *user);  /* of a wrapped array */
     void *user;
+    bool read_only; /* others may not write the elements either; the library itself never does */
 } native_array;
 
 static inline const ati_host *view_of(at_array a) { return &((const native_array *)a.p)->view; }
+
+/* Bytes of an array, after checking all that may come from outside. */
+at_status ati_native_checked_bytes(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims,
+                                   int64_t *bytes);
 
 /* A new row-major array with elements not yet written; NULL with the error recorded. */
 native_array *ati_native_new(at_context *cx, at_dtype dtype, int ndim, const int64_t *dims);

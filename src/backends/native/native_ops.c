@@ -408,9 +408,13 @@ static at_status peek(at_context *cx, at_array a, bool needed, int64_t *sum, int
 {
     (void)needed;
     (void)cx;
-    const ati_host *v = view_of(a);
-    *known = v->ndim == 1 && v->dtype >= AT_INT8 && v->dtype <= AT_UINT64;
-    if (*known) ati_k_counts(v, sum, least);
+    ati_host v = *view_of(a);
+    if (v.ndim == 0) { /* a vector of one */
+        v.dim[0] = 1;
+        v.stride[0] = 0;
+    }
+    *known = v.ndim <= 1 && v.dtype >= AT_INT8 && v.dtype <= AT_UINT64;
+    if (*known) ati_k_counts(&v, sum, least);
     return AT_OK;
 }
 

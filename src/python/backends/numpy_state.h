@@ -53,7 +53,7 @@ typedef struct numpy_state {
     PyArray_Descr *bfloat16;       /* ml_dtypes' type, once an array of it was seen; owned */
 } numpy_state;
 
-static PyArrayObject *array_of(at_array a) { return (PyArrayObject *)a.p; }
+static inline PyArrayObject *array_of(at_array a) { return (PyArrayObject *)a.p; }
 
 /* AT_OTHER where the library has no name for it. */
 at_dtype pn_dtype_of(PyArray_Descr *d);

@@ -170,6 +170,18 @@ static void test_a_zero_d_integer_is_a_size(at_frame *f)
     }
 }
 
+static void test_counts_are_peeked_at_in_0_d_arrays_and_vectors(at_frame *f)
+{
+    int64_t sum, least;
+    bool known;
+    CHECK(at_native()->peek(f->cx, zero_d(f, AT_INT16, 7), false, &sum, &least, &known) == AT_OK);
+    CHECK(known && sum == 7 && least == 7);
+    CHECK(at_native()->peek(f->cx, VEC(f, AT_INT32, 3, -1), false, &sum, &least, &known) == AT_OK);
+    CHECK(known && sum == 2 && least == -1);
+    CHECK(at_native()->peek(f->cx, zero_d(f, AT_BOOL, 1), false, &sum, &least, &known) == AT_OK);
+    CHECK(!known);
+}
+
 static void test_native_adopts_its_own_arrays_alone(at_frame *f)
 {
     at_scalar s;
@@ -256,6 +268,7 @@ int main(int argc, char **argv)
         TEST(test_arrays_may_have_32_axes),
         TEST(test_shape_and_dtype_are_queried),
         TEST(test_a_zero_d_integer_is_a_size),
+        TEST(test_counts_are_peeked_at_in_0_d_arrays_and_vectors),
         TEST(test_native_adopts_its_own_arrays_alone),
         TEST(test_symbols_of_another_backend_are_refused),
         TEST(test_a_long_shape_is_shortened_in_messages),

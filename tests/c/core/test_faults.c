@@ -2,6 +2,7 @@
  *
  * Each time the error is clean (nil, the right status, the operation's name in front) and nothing is left
  * alive. The watched calls count the peak of live arrays, too. */
+#include "backends/native/dlpack_abi.h"
 #include "cases.h"
 
 /* --- malloc and its family, through the linker's --wrap -------------------------------------- */
@@ -199,6 +200,60 @@ static void test_a_copy_that_fails_leaves_nothing(at_frame *up)
     }
 }
 
+/* --- DLPack: who owns what when memory runs out --- */
+
+static void on_delete(struct DLManagedTensor *self)
+{
+    ended++;
+    self->deleter = NULL;
+}
+
+static void test_an_import_that_fails_does_not_run_the_deleter(at_frame *up)
+{
+    static char memory[4];
+    int64_t sizes[] = {4};
+    for (int64_t k = 0; k < 2; k++) {
+        struct DLManagedTensor tensor = {
+            {memory, ATI_DL_CPU, 0, 1, ATI_DL_INT, 8, 1, sizes, NULL, 0}, NULL, on_delete};
+        at_frame frame, *f = at_enter(&frame, up);
+        while (f->count < AT_FRAME_PLACES) zero_d(f, AT_INT8, 1);
+        ended = 0;
+        f->cx->alloc = NULL;
+        arm_malloc(k);
+        at_array x = at_from_dlpack(f, &tensor);
+        malloc_armed = false;
+        f->cx->alloc = &counting_allocator;
+        CHECK(at_is_nil(x) && f->cx->status == AT_ENOMEM && tensor.deleter == on_delete);
+        at_clear(f->cx);
+        at_leave(f, AT_NIL);
+        CHECK(ended == 0);
+    }
+}
+
+static void test_an_export_that_fails_leaves_nothing(at_frame *up)
+{
+    for (at_dlpack_rule rule = AT_DLPACK_SHARE; rule <= AT_DLPACK_COPY; rule++) {
+        at_frame frame, *f = at_enter(&frame, up);
+        at_array x = VEC(f, AT_INT8, 1, 2);
+        struct DLManagedTensor *out = NULL;
+        int64_t live = at_native_live(), k = 0;
+        f->cx->alloc = NULL;
+        for (bool done = false; !done; k++) {
+            arm_malloc(k);
+            done = at_to_dlpack(f->cx, x, rule, &out) == AT_OK;
+            malloc_armed = false;
+            CHECK(done || (f->cx->status == AT_ENOMEM && out == NULL));
+            CHECK(done || at_native_live() == live);
+            at_clear(f->cx);
+        }
+        f->cx->alloc = &counting_allocator;
+        CHECK(k == (rule == AT_DLPACK_COPY ? 3 : 2)); /* a block, and a copy of the array */
+        out->deleter(out);
+        CHECK(at_native_live() == live);
+        at_leave(f, AT_NIL);
+    }
+}
+
 static void test_a_long_list_of_arrays_survives_a_lack_of_memory(at_frame *up)
 {
     at_frame frame, *f = at_enter(&frame, up);
@@ -390,6 +445,8 @@ int main(int argc, char **argv)
         TEST(test_a_frame_without_memory_for_its_places_releases_what_it_was_given),
         TEST(test_a_wrap_that_fails_does_not_end_its_memory),
         TEST(test_a_copy_that_fails_leaves_nothing),
+        TEST(test_an_import_that_fails_does_not_run_the_deleter),
+        TEST(test_an_export_that_fails_leaves_nothing),
         TEST(test_a_long_list_of_arrays_survives_a_lack_of_memory),
         TEST(test_the_peak_of_live_arrays_is_as_written_down),
     };
