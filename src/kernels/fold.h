@@ -27,12 +27,12 @@ typedef struct ati_fold_job {
     int threads;
 } ati_fold_job;
 
-/* Up to a block of rows: where each is, and where it goes. */
-typedef struct ati_pairs {
-    const char *from[ATI_BLOCK];
-    char *to[ATI_BLOCK];
+/* Rows that wait to be folded: where each is, and where it goes. */
+typedef struct ati_queue {
+    const char *from[ATI_BLOCK + ATI_AHEAD];
+    char *to[ATI_BLOCK + ATI_AHEAD];
     int64_t count;
-} ati_pairs;
+} ati_queue;
 
 /* Rows of a table that stand for segments [low, high). */
 typedef struct ati_table {
@@ -58,7 +58,11 @@ void ati_fold_fill(ati_fold op, at_dtype dtype, char *p, int64_t count);
 /* Adds elements of doubles to elements of out, the first of which is given. */
 void ati_fold_emit(const ati_fold_job *job, const double *sums, int64_t first, int64_t count);
 
-/* The plans. False only for no memory. */
+/* Whether private outputs in out's own dtype fit the cache, and are no more than the data. */
+bool ati_fold_apart_pays(const ati_fold_job *job);
+
+/* The plans. False only for no memory. wide: private outputs are of doubles. */
+bool ati_fold_apart(ati_fold_job *job, bool wide);
 bool ati_fold_ranges(ati_fold_job *job);
 bool ati_fold_sorted(ati_fold_job *job);
 

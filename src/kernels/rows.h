@@ -11,8 +11,11 @@
 /* Elements of a tile, at most: what its loops keep at hand. */
 enum { ATI_TILE = 512 };
 
-/* Folds row from[e] into row to[e], for each e in order. */
-typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t count, int64_t width);
+/* Folds row from[e] into row to[e], for each e < count in order. Of known rows the addresses are there, so that rows
+ * can be asked for ATI_AHEAD rows before their turn. */
+enum { ATI_AHEAD = 16 };
+typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t count, int64_t known,
+                           int64_t width);
 
 /* Folds count rows, step bytes apart, into one. At most ATI_RUN rows: sums are not carried further in the
  * narrow type. */

@@ -5,7 +5,7 @@
 #include "kernels/element.h"
 #include "kernels/rows.h"
 
-enum { AHEAD = 8, LINE = 64, LINES = 8 };
+enum { LINE = 64, LINES = 8 };
 
 /* Asks for rows some time before they are needed: ids are random, and their cache lines mostly far away. */
 ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64_t to_size)
@@ -48,23 +48,23 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
         }                                                                                          \
     }                                                                                              \
     ATI_INLINE void each_##name(const char *const *from, char *const *to_, int64_t count,          \
-                                int64_t width)                                                     \
+                                int64_t known, int64_t width)                                      \
     {                                                                                              \
         const int64_t in_size = width * (int64_t)sizeof(ati_memory_##in);                          \
         const int64_t to_size = width * (int64_t)sizeof(ati_memory_##to);                          \
         for (int64_t e = 0; e < count; e++) {                                                      \
-            if (e + AHEAD < count && width > 1)                                                    \
-                fetch(from[e + AHEAD], in_size, to_[e + AHEAD], to_size);                          \
+            if (e + ATI_AHEAD < known)                                                             \
+                fetch(from[e + ATI_AHEAD], in_size, to_[e + ATI_AHEAD], to_size);                  \
             row_##name(from[e], to_[e], width);                                                    \
         }                                                                                          \
     }                                                                                              \
     static void rows_##name(const char *const *from, char *const *to_, int64_t count,              \
-                            int64_t width)                                                         \
+                            int64_t known, int64_t width)                                          \
     {                                                                                              \
         if (width == 1)                                                                            \
-            each_##name(from, to_, count, 1);                                                      \
+            each_##name(from, to_, count, known, 1);                                               \
         else                                                                                       \
-            each_##name(from, to_, count, width);                                                  \
+            each_##name(from, to_, count, known, width);                                           \
     }                                                                                              \
     ATI_INLINE void all_##name(const char *from, int64_t step, int64_t count, int64_t width,       \
                                char *acc)                                                          \

@@ -1,7 +1,7 @@
 /* Segment sum, min and max: which plan a fold takes, and the two simplest plans.
  *
  *   one after the other   few rows: each row straight into its row of out
- *   private               a small output: each thread has one of its own (it stays in the cache); they are merged
+ *   private               an output that fits the cache: each thread has one of its own; they are merged
  *   sorted                ids that never decrease: each thread streams through its rows (segment_sorted.c)
  *   ranges                everything else: each thread owns a range of segments (segment_ranges.c)
  *
@@ -15,7 +15,8 @@
 
 enum {
     GRAIN = 1 << 15,   /* elements that are worth a thread */
-    PRIVATE = 1 << 19, /* bytes of a thread's own output: half of a usual second cache */
+    PRIVATE = 1 << 20, /* bytes of a thread's own output that stays in its second cache */
+    LARGEST = 1 << 24, /* the same, in its part of the last one */
     CHUNK = 1 << 22    /* bytes of x that are copied at once where it is strided */
 };
 
@@ -32,31 +33,39 @@ void ati_fold_ids(const ati_fold_job *job, const uint32_t *list, int64_t start, 
         ati_ids_pick(ids, job->ids->dtype, base, step, list + start, count);
 }
 
-static void pair_up(const ati_fold_job *job, const uint32_t *list, int64_t start, int64_t count,
-                    const ati_table *table, ati_pairs *pairs)
+/* Adds some rows to a queue. */
+static void line_up(const ati_fold_job *job, const uint32_t *list, int64_t start, int64_t count,
+                    const ati_table *table, ati_queue *queue)
 {
-    int64_t ids[ATI_BLOCK], step = job->x->stride[0], found = 0;
+    int64_t ids[ATI_BLOCK], step = job->x->stride[0], found = queue->count;
     const char *x = job->x->data;
     const uint64_t low = (uint64_t)table->low, segments = (uint64_t)table->high - low;
     ati_fold_ids(job, list, start, count, ids);
     for (int64_t e = 0; e < count; e++) {
         uint64_t segment = (uint64_t)ids[e] - low;
         bool inside = segment < segments;
-        pairs->from[found] = x + (list == NULL ? start + e : (int64_t)list[start + e]) * step;
-        pairs->to[found] = table->base + (inside ? (int64_t)segment : 0) * table->row_size;
+        queue->from[found] = x + (list == NULL ? start + e : (int64_t)list[start + e]) * step;
+        queue->to[found] = table->base + (inside ? (int64_t)segment : 0) * table->row_size;
         found += inside;
     }
-    pairs->count = found;
+    queue->count = found;
 }
 
+/* The last rows of a block wait for the next one: loops look ahead, and are never without something to see. */
 void ati_fold_into(const ati_fold_job *job, ati_fold_rows *loop, const uint32_t *list,
                    int64_t start, int64_t count, const ati_table *table)
 {
-    ati_pairs pairs;
+    ati_queue queue = {.count = 0};
     for (int64_t done = 0; done < count; done += ATI_BLOCK) {
-        pair_up(job, list, start + done, ati_block_of(count - done), table, &pairs);
-        loop(pairs.from, pairs.to, pairs.count, job->width);
+        line_up(job, list, start + done, ati_block_of(count - done), table, &queue);
+        int64_t now = queue.count - ATI_AHEAD;
+        if (now <= 0) continue;
+        loop(queue.from, queue.to, now, queue.count, job->width);
+        memmove(queue.from, queue.from + now, ATI_AHEAD * sizeof *queue.from);
+        memmove(queue.to, queue.to + now, ATI_AHEAD * sizeof *queue.to);
+        queue.count = ATI_AHEAD;
     }
+    loop(queue.from, queue.to, queue.count, queue.count, job->width);
 }
 
 /* --- identities and sums ---------------------------------------------------------------------------------- */
@@ -109,52 +118,65 @@ static bool fold_in_order(ati_fold_job *job)
 
 typedef struct private_outputs {
     ati_fold_job *job;
-    char *tables;       /* one behind the other */
+    char *tables;       /* one behind the other; without wide, the first thread's is out */
     int64_t table_size; /* bytes */
     bool wide;
-    at_dtype dtype; /* of their elements */
 } private_outputs;
+
+static char *table_of(const private_outputs *p, int index)
+{
+    return p->tables + (p->wide ? index : index - 1) * p->table_size;
+}
 
 static void fold_privately(void *arg, int index)
 {
-    private_outputs *p = arg;
+    const private_outputs *p = arg;
     ati_fold_job *job = p->job;
-    ati_table own = {p->tables + index * p->table_size, job->width * ati_k_itemsize(p->dtype), 0,
-                     job->n};
     int64_t low = ati_part(job->rows, index, job->threads);
     int64_t high = ati_part(job->rows, index + 1, job->threads);
-    ati_fold_fill(job->op, p->dtype, own.base, job->n * job->width);
-    ati_fold_into(job, (p->wide ? job->wide : job->narrow)->rows, NULL, low, high - low, &own);
+    const ati_folder *folder = p->wide ? job->wide : job->narrow;
+    at_dtype dtype = p->wide ? AT_FLOAT64 : job->out->dtype;
+    ati_table own = {NULL, job->width * ati_k_itemsize(dtype), 0, job->n};
+    if (index == 0 && !p->wide) {
+        own = ati_fold_open(job, 0, job->n);
+    } else {
+        own.base = table_of(p, index);
+        ati_fold_fill(job->op, dtype, own.base, job->n * job->width);
+    }
+    ati_fold_into(job, folder->rows, NULL, low, high - low, &own);
 }
 
-/* A part of the elements of all tables, folded into the first and then onto out. */
+/* A part of the elements of all tables, folded into the first thread's. */
 static void merge(void *arg, int index)
 {
-    private_outputs *p = arg;
+    const private_outputs *p = arg;
     ati_fold_job *job = p->job;
-    int64_t size = ati_k_itemsize(p->dtype), all = job->n * job->width;
-    int64_t low = ati_part(all, index, job->threads);
-    int64_t count = ati_part(all, index + 1, job->threads) - low;
-    char *first = p->tables + low * size;
-    char *out = (char *)job->out->data + low * ati_k_itemsize(job->out->dtype);
-    const ati_folder *same =
-        p->wide ? &ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64] : job->narrow;
-    for (int t = 1; t < job->threads; t++) {
-        const char *other = first + t * p->table_size;
-        same->rows(&other, &first, 1, count);
+    int64_t all = job->n * job->width, low = ati_part(all, index, job->threads);
+    int64_t count = ati_part(all, index + 1, job->threads) - low,
+            size = ati_k_itemsize(job->out->dtype);
+    char *out = (char *)job->out->data + low * size, *first = out;
+    const ati_folder *same = job->narrow;
+    if (p->wide) {
+        same = &ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64];
+        size = 8;
+        first = table_of(p, 0) + low * size;
     }
+    for (int t = 1; t < job->threads; t++) {
+        const char *other = table_of(p, t) + low * size;
+        same->rows(&other, &first, 1, 1, count);
+    }
+    if (!p->wide) return;
     if (!job->onto) ati_fold_fill(job->op, job->out->dtype, out, count);
-    if (p->wide)
-        ati_fold_emit(job, (const double *)first, low, count);
-    else
-        same->rows((const char *const *)&first, &out, 1, count);
+    ati_fold_emit(job, (const double *)first, low, count);
 }
 
-static bool fold_apart(ati_fold_job *job, bool wide)
+bool ati_fold_apart(ati_fold_job *job, bool wide)
 {
-    private_outputs p = {job, .wide = wide, .dtype = wide ? AT_FLOAT64 : job->out->dtype};
-    p.table_size = (job->n * job->width * ati_k_itemsize(p.dtype) + 63) / 64 * 64;
-    p.tables = aligned_alloc(64, (size_t)(p.table_size * job->threads));
+    private_outputs p = {.job = job, .wide = wide};
+    int64_t size = wide ? 8 : ati_k_itemsize(job->out->dtype);
+    p.table_size = (job->n * job->width * size + 63) / 64 * 64;
+    int64_t bytes = p.table_size * (wide ? job->threads : job->threads - 1);
+    p.tables = aligned_alloc(64, (size_t)(bytes > 0 ? bytes : 64));
     if (p.tables == NULL) return false;
     ati_pool_run(job->threads, fold_privately, &p);
     ati_pool_run(job->threads, merge, &p);
@@ -162,19 +184,26 @@ static bool fold_apart(ati_fold_job *job, bool wide)
     return true;
 }
 
+bool ati_fold_apart_pays(const ati_fold_job *job)
+{
+    return job->n * job->width * ati_k_itemsize(job->out->dtype) <= LARGEST &&
+           job->n <= job->rows / job->threads;
+}
+
 /* --- the choice ------------------------------------------------------------------------------------------- */
 
 static bool fold_ready(ati_fold_job *job)
 {
     bool wide = job->wide != NULL && (job->narrow == NULL || job->rows > ATI_LONG_SEGMENT);
-    int64_t bytes;
-    int64_t dims[] = {job->n, job->width};
-    bool small =
-        ati_k_bytes(wide ? AT_FLOAT64 : job->out->dtype, 2, dims, &bytes) && bytes <= PRIVATE;
+    int64_t bytes, dims[] = {job->n, job->width};
+    at_dtype sums = wide ? AT_FLOAT64 : job->out->dtype;
+    bool small = ati_k_bytes(sums, 2, dims, &bytes) && bytes <= PRIVATE;
     job->threads = ati_pool_threads_for(job->rows * job->width, GRAIN);
     if (!wide && job->threads == 1) return fold_in_order(job);
-    if (small) return fold_apart(job, wide);
-    return ati_fold_is_sorted(job) ? ati_fold_sorted(job) : ati_fold_ranges(job);
+    if (small) return ati_fold_apart(job, wide);
+    if (ati_fold_is_sorted(job)) return ati_fold_sorted(job);
+    if (!wide && ati_fold_apart_pays(job)) return ati_fold_apart(job, false);
+    return ati_fold_ranges(job);
 }
 
 /* --- rows that are not ready ------------------------------------------------------------------------------ */

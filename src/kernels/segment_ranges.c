@@ -204,15 +204,18 @@ bool ati_fold_ranges(ati_fold_job *job)
     choose_bins(&r);
     r.count = calloc((size_t)((r.bins + 1) * job->threads), sizeof *r.count);
     r.range = malloc((size_t)r.bins * sizeof *r.range);
-    bool fine = r.count != NULL && r.range != NULL;
+    bool apart = false, fine = r.count != NULL && r.range != NULL;
     if (fine) {
         ati_pool_run(job->threads, count_part, &r);
         join_bins(&r);
-        fine = list_rows(&r);
+        apart = job->threads > 1 && !r.with_wide && ati_fold_apart_pays(job);
+        fine = apart || list_rows(&r);
     }
-    if (fine) ati_pool_run(r.used, fold_range, &r);
+    if (fine && !apart) ati_pool_run(r.used, fold_range, &r);
     free(r.list);
     free(r.range);
     free(r.count);
+    if (apart)
+        return ati_fold_apart(job, false); /* no segment is long: out's own dtype is exact enough */
     return fine && !atomic_load(&r.failed);
 }

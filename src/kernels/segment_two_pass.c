@@ -132,7 +132,7 @@ static void merge_part(void *arg, int index)
     char *first = (char *)(w->sums + low);
     for (int t = 1; t < w->adders; t++) {
         const char *other = (const char *)(w->sums + t * all + low);
-        ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64].rows(&other, &first, 1, count);
+        ati_rows_here()->fold[ATI_FOLD_SUM][AT_FLOAT64].rows(&other, &first, 1, 1, count);
     }
     ati_block_store(first, ATI_REAL, w->total_size == 4 ? AT_FLOAT32 : AT_FLOAT64,
                     w->totals + low * w->total_size, w->total_size, count);
