@@ -176,8 +176,13 @@ $(REF)/.made:
 	@$(REF)/bin/python $(PIP) $(REFERENCE) jax jaxlib tensorflow-cpu
 	@touch $@
 
-bench: build/wheel $(REF)/.made
+$(VENV)/.bench: $(VENV)/.dev
+	@$(BIN)/python $(PIP) torch-geometric matplotlib
+	@touch $@
+
+bench: build/wheel $(REF)/.made $(VENV)/.bench
 	@$(BIN)/python bench/run.py --reference $(CURDIR)/$(REF)/bin/python
+	@$(BIN)/python bench/large.py
 
 clean:
 	rm -rf build dist

@@ -43,7 +43,15 @@ ASKED = [
         Figure(
             "neighbor_attention", framework, FASTER, "helpers.neighbor_attention", "f(xx, x, ids, 4)", target
         )
-        for framework, target in (("numpy", 25), ("torch", 3), ("jax", None), ("tensorflow", None))
+        for framework, target in (("numpy", 25), ("torch", 8), ("jax", None), ("tensorflow", None))
+    ),
+    Figure(
+        "neighbor_attention, forward and backward",
+        "torch",
+        FASTER,
+        "torch_helpers.attention_and_gradient",
+        "f(xx, x, ids, 4)",
+        2.5,
     ),
     # JAX hands results out before they are there: both sides wait
     Figure(

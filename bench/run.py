@@ -22,6 +22,7 @@ from pathlib import Path
 
 import report
 from figures import ASKED, TOLD
+from large import HEAD
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
@@ -166,7 +167,9 @@ def main(argv):
     text = report.text(asked, told, imports, facts(role_versions, argv))
     print(text, end="")
     if args.output != "-":
-        Path(args.output).write_text(text)
+        path = Path(args.output)
+        large = path.read_text().partition(HEAD)[1:] if path.exists() else ()  # what large.py has written
+        path.write_text("\n".join([text, "".join(large)]) if any(large) else text)
 
 
 if __name__ == "__main__":

@@ -90,9 +90,19 @@ static int count_threads(void)
     return within(v1 < most ? v1 : most);
 }
 
+static _Thread_local const ati_lender *lent_by;
+
+const ati_lender *ati_pool_borrow(const ati_lender *lender)
+{
+    const ati_lender *before = lent_by;
+    lent_by = lender;
+    return before;
+}
+
 int ati_pool_threads(void)
 {
     static atomic_int known; /* two threads may both count; they find the same */
+    if (lent_by != NULL) return within(lent_by->threads());
     int threads = atomic_load_explicit(&known, memory_order_relaxed);
     if (threads == 0) {
         threads = count_threads();
@@ -104,6 +114,7 @@ int ati_pool_threads(void)
 int ati_pool_threads_for(int64_t work, int64_t grain)
 {
     int64_t worth = work / grain;
+    if (worth < 2) return 1;
     int most = ati_pool_threads();
     return worth < most ? within(worth) : most;
 }
@@ -202,6 +213,10 @@ static void run_together(int count, ati_task *task, void *job)
 
 void ati_pool_run(int count, ati_task *task, void *job)
 {
+    if (count > 1 && lent_by != NULL) {
+        lent_by->run(count, task, job);
+        return;
+    }
     bool together = count > 1 && ati_pool_threads() > 1 && pthread_mutex_trylock(&pool.busy) == 0;
     if (!together) {
         for (int index = 0; index < count; index++) task(job, index);

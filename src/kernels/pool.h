@@ -23,6 +23,16 @@ typedef void ati_task(void *job, int index);
 /* Calls task(job, 0), ..., task(job, count - 1), on several threads and in any order; returns when all are done. */
 void ati_pool_run(int count, ati_task *task, void *job);
 
+/* Threads that belong to somebody else. */
+typedef struct ati_lender {
+    int (*threads)(void);
+    void (*run)(int count, ati_task *task, void *job); /* as ati_pool_run() */
+} ati_lender;
+
+/* From here on this thread's kernels run on borrowed threads: within torch on torch's own, since two sets of threads
+ * would fight for the processors. Gives back who lent before; NULL is the pool itself. */
+const ati_lender *ati_pool_borrow(const ati_lender *lender);
+
 /* Where part k of total begins, cut in equal parts; part k ends where the next one begins. */
 static inline int64_t ati_part(int64_t total, int k, int parts)
 {

@@ -12,6 +12,7 @@
 
 #include "core/dtype.h"
 #include "kernels/move.h"
+#include "kernels/pool.h"
 #include "kernels/segment.h"
 #include "kernels/view.h"
 
@@ -36,6 +37,9 @@ typedef void boxed(svalue *stack, uint64_t inputs, uint64_t outputs);
     X(int32_t, aoti_torch_empty_strided,                                                           \
       (int64_t, const int64_t *, const int64_t *, int32_t, int32_t, int32_t, tensor *))            \
     X(int32_t, aoti_torch_delete_tensor_object, (tensor))                                          \
+    X(int32_t, torch_get_num_threads, (uint32_t *))                                                \
+    X(int32_t, torch_parallel_for,                                                                 \
+      (int64_t, int64_t, int64_t, void (*)(int64_t, int64_t, void *), void *))                     \
     X(int32_t, aoti_torch_device_type_cpu, (void))                                                 \
     X(void, aoti_torch_check, (bool, const char *, const char *, uint32_t, const char *))
 
@@ -52,6 +56,38 @@ static atomic_llong runs;
 
 long long pt_ops_runs(void) { return atomic_load(&runs); }
 
+/* --- threads ------------------------------------------------------------------------------------------------ */
+
+static int lent_threads(void)
+{
+    uint32_t threads;
+    return shim.torch_get_num_threads(&threads) == 0 ? (int)threads : 1;
+}
+
+typedef struct lent_job {
+    ati_task *task;
+    void *job;
+    atomic_int met; /* tasks that have run */
+} lent_job;
+
+static void run_some(int64_t begin, int64_t end, void *arg)
+{
+    lent_job *l = arg;
+    for (int64_t k = begin; k < end; k++) l->task(l->job, (int)k);
+    atomic_fetch_add_explicit(&l->met, (int)(end - begin), memory_order_relaxed);
+}
+
+/* Should torch refuse, which it does before it begins, the tasks are run here. */
+static void run_lent(int count, ati_task *task, void *job)
+{
+    lent_job l = {.task = task, .job = job};
+    shim.torch_parallel_for(0, count, 1, run_some, &l);
+    for (int k = atomic_load(&l.met); k < count; k++) task(job, k);
+}
+
+/* torch's own threads: they spin for a while after each of its operators, and ours would wait for them. */
+static const ati_lender torch_threads = {lent_threads, run_lent};
+
 /* --- one call ---------------------------------------------------------------------------------------------- */
 
 #define MOST_OPERANDS 4
@@ -63,6 +99,7 @@ typedef struct call {
     tensor operand[MOST_OPERANDS];
     ati_host view[MOST_OPERANDS];
     tensor result;
+    const ati_lender *lent_before;
 } call;
 
 static at_dtype dtype_numbered(int32_t number)
@@ -104,6 +141,7 @@ static void open_call(call *c, const char *op, const svalue *stack, int count)
     c->wrong = NULL;
     c->count = count;
     c->result = NULL;
+    c->lent_before = ati_pool_borrow(&torch_threads);
     for (int i = 0; i < count; i++) {
         c->operand[i] = (tensor)(uintptr_t)stack[i];
         if (c->wrong == NULL) c->wrong = read_view(c->operand[i], &c->view[i]);
@@ -165,6 +203,7 @@ static void new_result(call *c, at_dtype dtype, int64_t rows, const ati_host *li
 /* Operands were handed over with the call, so they are released here; the result goes back, or what is wrong. */
 static void close_call(call *c, svalue *stack)
 {
+    ati_pool_borrow(c->lent_before);
     for (int i = 0; i < c->count; i++) shim.aoti_torch_delete_tensor_object(c->operand[i]);
     stack[0] = (svalue)(uintptr_t)c->result;
     if (c->wrong == NULL) return;
