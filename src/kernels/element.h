@@ -46,23 +46,31 @@
 ATI_ELEMENTS(ATI_ELEMENT)
 #undef ATI_ELEMENT
 
-/* The lesser and the greater of two, where a NaN on either side wins. In two steps, each a plain select, so that
- * they become vector code; the comparison with a NaN that is there already is false and keeps it. */
-#define ATI_EXTREMES(name, value)                                                                  \
+/* The lesser and the greater of two, where a NaN on either side wins: v is taken where it beats a or is NaN, which no
+ * comparison with a NaN that is there already does. By masks: gcc would make jumps of choices between floats, which are
+ * guessed wrong where rows come in any order. */
+#define ATI_EXTREMES(name, value, bits)                                                            \
+    static inline value ati_take_##name(int condition, value v, value a)                           \
+    {                                                                                              \
+        bits x, y, mask = 0 - (bits)condition;                                                     \
+        memcpy(&x, &v, sizeof x);                                                                  \
+        memcpy(&y, &a, sizeof y);                                                                  \
+        x = (x & mask) | (y & ~mask);                                                              \
+        memcpy(&v, &x, sizeof v);                                                                  \
+        return v;                                                                                  \
+    }                                                                                              \
     static inline value ati_less_##name(value a, value v)                                          \
     {                                                                                              \
-        value less = v < a ? v : a;                                                                \
-        return v != v ? v : less;                                                                  \
+        return ati_take_##name((v < a) | (v != v), v, a);                                          \
     }                                                                                              \
     static inline value ati_more_##name(value a, value v)                                          \
     {                                                                                              \
-        value more = v > a ? v : a;                                                                \
-        return v != v ? v : more;                                                                  \
+        return ati_take_##name((v > a) | (v != v), v, a);                                          \
     }
-ATI_EXTREMES(f16, float)
-ATI_EXTREMES(bf16, float)
-ATI_EXTREMES(f32, float)
-ATI_EXTREMES(f64, double)
+ATI_EXTREMES(f16, float, uint32_t)
+ATI_EXTREMES(bf16, float, uint32_t)
+ATI_EXTREMES(f32, float, uint32_t)
+ATI_EXTREMES(f64, double, uint64_t)
 #undef ATI_EXTREMES
 
 /* A stamped loop is written once with the steps as parameters; inlining it with constant steps gives gcc a

@@ -46,7 +46,7 @@ void ati_fold_ids(const ati_fold_job *job, const uint32_t *list, int64_t start, 
                   int64_t *ids);
 
 /* Folds such rows into a table; those that do not belong there are left out. */
-void ati_fold_into(const ati_fold_job *job, ati_fold_rows *loop, const uint32_t *list,
+void ati_fold_into(const ati_fold_job *job, const ati_folder *folder, const uint32_t *list,
                    int64_t start, int64_t count, const ati_table *table);
 
 /* Rows [low, high) of out as a table, filled unless the job goes onto something. */

@@ -22,9 +22,15 @@ typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t cou
 enum { ATI_RUN = 64 };
 typedef void ati_fold_run(const char *from, int64_t step, int64_t count, int64_t width, char *to);
 
+/* Folds elements, step bytes apart, into a table: element e into entry ids[e] - low of high - low entries, unless it is
+ * not one of them. The same as rows of one element, without an address for each. */
+typedef void ati_fold_flat(const char *from, int64_t step, const int64_t *ids, int64_t count,
+                           int64_t low, int64_t high, char *table);
+
 typedef struct ati_folder {
     ati_fold_rows *rows;
     ati_fold_run *run;
+    ati_fold_flat *flat;
 } ati_folder;
 
 /* Rows of floats on their way through a composite: rows x cols <= ATI_TILE elements, or one row. */
@@ -39,9 +45,23 @@ typedef struct ati_tile {
 
 typedef void ati_tile_loop(const ati_tile *t);
 
+/* Rows of one element, in one piece: up to ATI_TILE of them, with tables that entries at[e] belong to. */
+typedef struct ati_flat {
+    int64_t count;
+    const int64_t *at;   /* entries, all within the tables */
+    const int32_t *kept; /* 1, or 0 for a dropped row: it adds nothing, its result is 0 */
+    const char *x, *y, *p, *q;
+    double *sum;
+    const char *total;
+    char *to;
+} ati_flat;
+
+typedef void ati_flat_loop(const ati_flat *w);
+
 /* A composite in two passes: add collects into sum, map makes the result from total. */
 typedef struct ati_two_pass {
     ati_tile_loop *add, *map;
+    ati_flat_loop *add_flat, *map_flat;
 } ati_two_pass;
 
 typedef enum ati_pass {

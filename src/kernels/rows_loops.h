@@ -73,6 +73,19 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
         for (; e + 4 <= count; e += 4) four_##name(from + e * step, step, acc, width);             \
         for (; e < count; e++) row_##name(from + e * step, acc, width);                            \
     }                                                                                              \
+    static void flat_##name(const char *from, int64_t step, const int64_t *ids, int64_t count,     \
+                            int64_t low, int64_t high, char *restrict table)                       \
+    {                                                                                              \
+        enum { TO = sizeof(ati_memory_##to) };                                                     \
+        const uint64_t entries = (uint64_t)(high - low);                                           \
+        for (int64_t e = 0; e < count; e++) {                                                      \
+            uint64_t at = (uint64_t)ids[e] - (uint64_t)low;                                        \
+            if (at >= entries) continue;                                                           \
+            ati_value_##to a = ati_load_##to(table + at * TO);                                     \
+            ati_value_##to v = (ati_value_##to)ati_load_##in(from + e * step);                     \
+            ati_store_##to(table + at * TO, (ati_value_##to)keep(a, v));                           \
+        }                                                                                          \
+    }                                                                                              \
     static void run_##name(const char *from, int64_t step, int64_t count, int64_t width,           \
                            char *acc)                                                              \
     {                                                                                              \
@@ -190,6 +203,12 @@ KEEP_IF(double, uint64_t)
 #define ELEMENT(t, use, rows, k)                                                                   \
     (use ? ati_load_##t(w->rows[e] + (k) * (int64_t)sizeof(ati_memory_##t)) : (ati_value_##t)0)
 
+#define FLAT(t, use, rows, k)                                                                      \
+    (use ? ati_load_##t(w->rows + (k) * (int64_t)sizeof(ati_memory_##t)) : (ati_value_##t)0)
+
+/* Totals are floats or doubles, aligned. */
+#define TOTAL(t, k) (((const ati_value_##t *)(const void *)w->total)[k])
+
 /* One name per pass and dtype, each inlined for rows of one element and for others. */
 #define BOTH_WIDTHS(name)                                                                          \
     static void name(const ati_tile *w)                                                            \
@@ -213,6 +232,16 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    static void name##_##t##_flat(const ati_flat *w)                                               \
+    {                                                                                              \
+        double *restrict sum = w->sum;                                                             \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
+            ati_value_##t p = FLAT(t, use_p, p, w->at[e]);                                         \
+            (void)b, (void)p;                                                                      \
+            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], (type)term(type, a, b, p));        \
+        }                                                                                          \
+    }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
 #define MAP(name, t, type, use_y, use_p, formula)                                                  \
@@ -232,10 +261,23 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    static void name##_##t##_flat(const ati_flat *w)                                               \
+    {                                                                                              \
+        char *restrict to = w->to;                                                                 \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
+            ati_value_##t p = FLAT(t, use_p, p, w->at[e]), q = FLAT(t, use_p, q, w->at[e]);        \
+            ati_value_##t s = TOTAL(t, w->at[e]);                                                  \
+            (void)b, (void)p, (void)q;                                                             \
+            type v = formula(type, a, b, p, q, s);                                                 \
+            ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
+                          keep_if_##type(w->kept[e], v));                                          \
+        }                                                                                          \
+    }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
 /* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. */
-#define SOFTMAX(t)                                                                                 \
+#define SOFTMAX(t, type)                                                                           \
     ATI_INLINE void exps_##t(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)           \
     {                                                                                              \
         for (int64_t e = 0; e < w->rows; e++)                                                      \
@@ -266,11 +308,35 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
+    ATI_INLINE void flat_exps_##t(const ati_flat *w, ati_value_##t *restrict y)                    \
+    {                                                                                              \
+        for (int64_t e = 0; e < w->count; e++)                                                     \
+            y[e] = FLAT(t, YES, x, e) - FLAT(t, YES, p, w->at[e]);                                 \
+        for (int64_t e = 0; e < w->count; e++) y[e] = exp_##t(y[e]);                               \
+    }                                                                                              \
+    static void softmax_add_##t##_flat(const ati_flat *w)                                          \
+    {                                                                                              \
+        ati_value_##t y[ATI_TILE];                                                                 \
+        double *restrict sum = w->sum;                                                             \
+        flat_exps_##t(w, y);                                                                       \
+        for (int64_t e = 0; e < w->count; e++)                                                     \
+            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], y[e]);                             \
+    }                                                                                              \
+    static void softmax_map_##t##_flat(const ati_flat *w)                                          \
+    {                                                                                              \
+        ati_value_##t y[ATI_TILE];                                                                 \
+        char *restrict to = w->to;                                                                 \
+        flat_exps_##t(w, y);                                                                       \
+        for (int64_t e = 0; e < w->count; e++) y[e] = y[e] / TOTAL(t, w->at[e]);                   \
+        for (int64_t e = 0; e < w->count; e++)                                                     \
+            ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
+                          keep_if_##type(w->kept[e], y[e]));                                       \
+    }                                                                                              \
     BOTH_WIDTHS(softmax_add_##t)                                                                   \
     BOTH_WIDTHS(softmax_map_##t)
 
 #define TWO_PASSES(t, type)                                                                        \
-    SOFTMAX(t)                                                                                     \
+    SOFTMAX(t, type)                                                                               \
     ADD(normalize_add, t, type, NO, NO, ITSELF)                                                    \
     MAP(normalize_map, t, type, NO, NO, SHARE)                                                     \
     ADD(softmax_back_add, t, type, YES, NO, TIMES)                                                 \
@@ -287,11 +353,11 @@ TWO_PASSES(f64, double)
 
 #define FOLDER(name)                                                                               \
     {                                                                                              \
-        rows_##name, run_##name                                                                    \
+        rows_##name, run_##name, flat_##name                                                       \
     }
 #define PASSES(name, t)                                                                            \
     {                                                                                              \
-        name##_add_##t, name##_map_##t                                                             \
+        name##_add_##t, name##_map_##t, name##_add_##t##_flat, name##_map_##t##_flat               \
     }
 #define OF_FLOATS(name)                                                                            \
     {                                                                                              \

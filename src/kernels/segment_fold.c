@@ -51,21 +51,39 @@ static void line_up(const ati_fold_job *job, const uint32_t *list, int64_t start
     queue->count = found;
 }
 
+/* Rows of one element, in order. */
+static void fold_flat(const ati_fold_job *job, const ati_folder *folder, int64_t start,
+                      int64_t count, const ati_table *table)
+{
+    int64_t ids[ATI_BLOCK], step = job->x->stride[0];
+    for (int64_t done = 0; done < count; done += ATI_BLOCK) {
+        int64_t some = ati_block_of(count - done);
+        ati_fold_ids(job, NULL, start + done, some, ids);
+        folder->flat((const char *)job->x->data + (start + done) * step, step, ids, some,
+                     table->low, table->high, table->base);
+    }
+}
+
 /* The last rows of a block wait for the next one: loops look ahead, and are never without something to see. */
-void ati_fold_into(const ati_fold_job *job, ati_fold_rows *loop, const uint32_t *list,
+void ati_fold_into(const ati_fold_job *job, const ati_folder *folder, const uint32_t *list,
                    int64_t start, int64_t count, const ati_table *table)
 {
-    ati_queue queue = {.count = 0};
+    if (job->width == 1 && list == NULL) {
+        fold_flat(job, folder, start, count, table);
+        return;
+    }
+    ati_queue queue;
+    queue.count = 0;
     for (int64_t done = 0; done < count; done += ATI_BLOCK) {
         line_up(job, list, start + done, ati_block_of(count - done), table, &queue);
         int64_t now = queue.count - ATI_AHEAD;
         if (now <= 0) continue;
-        loop(queue.from, queue.to, now, queue.count, job->width);
+        folder->rows(queue.from, queue.to, now, queue.count, job->width);
         memmove(queue.from, queue.from + now, ATI_AHEAD * sizeof *queue.from);
         memmove(queue.to, queue.to + now, ATI_AHEAD * sizeof *queue.to);
         queue.count = ATI_AHEAD;
     }
-    loop(queue.from, queue.to, queue.count, queue.count, job->width);
+    folder->rows(queue.from, queue.to, queue.count, queue.count, job->width);
 }
 
 /* --- identities and sums ---------------------------------------------------------------------------------- */
@@ -110,7 +128,7 @@ void ati_fold_emit(const ati_fold_job *job, const double *sums, int64_t first, i
 static bool fold_in_order(ati_fold_job *job)
 {
     ati_table all = ati_fold_open(job, 0, job->n);
-    ati_fold_into(job, job->narrow->rows, NULL, 0, job->rows, &all);
+    ati_fold_into(job, job->narrow, NULL, 0, job->rows, &all);
     return true;
 }
 
@@ -143,7 +161,7 @@ static void fold_privately(void *arg, int index)
         own.base = table_of(p, index);
         ati_fold_fill(job->op, dtype, own.base, job->n * job->width);
     }
-    ati_fold_into(job, folder->rows, NULL, low, high - low, &own);
+    ati_fold_into(job, folder, NULL, low, high - low, &own);
 }
 
 /* A part of the elements of all tables, folded into the first thread's. */

@@ -170,7 +170,7 @@ static void fold_wide(ranges *r, const range *own, int64_t rows)
         atomic_store(&r->failed, true);
         return;
     }
-    ati_fold_into(job, job->wide->rows, r->list, own->start, rows, &table);
+    ati_fold_into(job, job->wide, r->list, own->start, rows, &table);
     ati_fold_open(job, own->low, own->high);
     ati_fold_emit(job, (const double *)table.base, own->low * job->width, count);
     free(table.base);
@@ -187,7 +187,7 @@ static void fold_range(void *arg, int index)
         return;
     }
     ati_table table = ati_fold_open(job, own->low, own->high);
-    ati_fold_into(job, job->narrow->rows, r->list, own->start, rows, &table);
+    ati_fold_into(job, job->narrow, r->list, own->start, rows, &table);
 }
 
 static void choose_bins(ranges *r)

@@ -22,6 +22,7 @@ typedef struct two_pass {
     int64_t rows, n, width;
     int64_t size;       /* bytes of an element */
     int64_t total_size; /* of a total */
+    bool flat;          /* rows of one element, all in one piece */
     int adders, threads;
 } two_pass;
 
@@ -101,14 +102,40 @@ static void pass_block(const two_pass *w, ati_tile_loop *loop, const int64_t *id
     }
 }
 
-static void pass_rows(const two_pass *w, ati_tile_loop *loop, int64_t low, int64_t high,
-                      double *sums)
+/* The same of rows of one element, without an address for each. */
+static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids, int64_t start,
+                      int64_t count, double *sums)
+{
+    int64_t at[ATI_BLOCK];
+    int32_t kept[ATI_BLOCK];
+    for (int64_t e = 0; e < count; e++) {
+        kept[e] = (uint64_t)ids[e] < (uint64_t)w->n;
+        at[e] = kept[e] ? ids[e] : 0;
+    }
+    ati_flat flat = {.count = count,
+                     .at = at,
+                     .kept = kept,
+                     .p = w->p,
+                     .q = w->q,
+                     .sum = sums,
+                     .total = w->totals,
+                     .to = (char *)w->out->data + start * w->size};
+    flat.x = row_of(w->x, start, 0);
+    flat.y = row_of(w->y, start, 0);
+    loop(&flat);
+}
+
+/* The first or the second pass over rows [low, high). */
+static void pass_rows(const two_pass *w, bool second, int64_t low, int64_t high, double *sums)
 {
     int64_t ids[ATI_BLOCK], step = w->ids->stride[0];
     for (int64_t start = low; start < high; start += ATI_BLOCK) {
         int64_t count = ati_block_of(high - start);
         ati_ids_load(ids, w->ids->dtype, (const char *)w->ids->data + start * step, step, count);
-        pass_block(w, loop, ids, start, count, sums);
+        if (w->flat)
+            pass_flat(w, second ? w->loops.map_flat : w->loops.add_flat, ids, start, count, sums);
+        else
+            pass_block(w, second ? w->loops.map : w->loops.add, ids, start, count, sums);
     }
 }
 
@@ -119,7 +146,7 @@ static void add_part(void *arg, int index)
     const two_pass *w = arg;
     double *sums = w->sums + index * w->n * w->width;
     memset(sums, 0, (size_t)(w->n * w->width) * sizeof *sums);
-    pass_rows(w, w->loops.add, ati_part(w->rows, index, w->adders),
+    pass_rows(w, false, ati_part(w->rows, index, w->adders),
               ati_part(w->rows, index + 1, w->adders), sums);
 }
 
@@ -156,8 +183,8 @@ static void map_part(void *arg, int index)
     const two_pass *w = arg;
     int64_t low = ati_part(w->rows, index, w->threads);
     int64_t high = ati_part(w->rows, index + 1, w->threads);
-    pass_rows(w, w->loops.map, low, high, NULL);
-    clear_dropped(w, low, high);
+    pass_rows(w, true, low, high, NULL);
+    if (!w->flat) clear_dropped(w, low, high);
 }
 
 /* How many threads may have a table: together no more than the data. */
@@ -186,8 +213,15 @@ static bool add_up(two_pass *w)
     return fine;
 }
 
+static bool is_flat(const two_pass *w)
+{
+    return w->width == 1 && w->n > 0 && w->x->stride[0] == w->size &&
+           (w->y == NULL || w->y->stride[0] == w->size);
+}
+
 static bool run_passes(two_pass *w)
 {
+    w->flat = is_flat(w);
     w->threads = ati_pool_threads_for(w->rows * w->width, GRAIN);
     w->adders = adders_of(w);
     w->total_size = w->out->dtype == AT_FLOAT64 ? 8 : 4;
