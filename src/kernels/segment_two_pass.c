@@ -297,6 +297,7 @@ bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, at
     ati_host peak = *out;
     int64_t bytes;
     peak.dim[0] = n;
+    if (ati_k_count(out) == 0) return true;
     if (!ati_k_bytes(out->dtype, peak.ndim, peak.dim, &bytes)) return false;
     peak.data = malloc((size_t)bytes + 1);
     if (peak.data == NULL) return false;
@@ -318,23 +319,25 @@ bool ati_k_segment_softmax_back(const ati_host *y, const ati_host *dy, const ati
     return run(ATI_SOFTMAX_BACK, y, dy, NULL, NULL, ids, n, dx);
 }
 
-/* A table in one piece, of a dtype: its own memory, or a copy; NULL for no memory. */
-static const char *table_of(const ati_host *table, at_dtype dtype, void **copy)
+/* A table in one piece, of a dtype: its own memory, or a copy; false for no memory. An empty one may have none. */
+static bool open_table(const ati_host *table, at_dtype dtype, const char **data, void **copy)
 {
-    if (table->dtype == dtype && ati_k_is_row_major(table)) return table->data;
+    *data = table->data;
+    if (table->dtype == dtype && ati_k_is_row_major(table)) return true;
     ati_host to = ati_k_view(NULL, dtype, table->ndim, table->dim);
-    *copy = to.data = malloc((size_t)(ati_k_count(table) * ati_k_itemsize(dtype)) + 1);
+    *data = *copy = to.data = malloc((size_t)(ati_k_count(table) * ati_k_itemsize(dtype)) + 1);
     if (to.data != NULL) ati_k_copy(table, &to);
-    return to.data;
+    return to.data != NULL;
 }
 
 bool ati_k_segment_extreme_back(const ati_host *x, const ati_host *peak, const ati_host *dpeak,
                                 const ati_host *ids, ati_host *dx)
 {
     void *own_p = NULL, *own_q = NULL;
-    const char *p = table_of(peak, dx->dtype, &own_p), *q = table_of(dpeak, dx->dtype, &own_q);
-    bool fine =
-        p != NULL && q != NULL && run(ATI_EXTREME_BACK, x, NULL, p, q, ids, peak->dim[0], dx);
+    const char *p, *q;
+    bool fine = open_table(peak, dx->dtype, &p, &own_p) &&
+                open_table(dpeak, dx->dtype, &q, &own_q) &&
+                run(ATI_EXTREME_BACK, x, NULL, p, q, ids, peak->dim[0], dx);
     free(own_p);
     free(own_q);
     return fine;
