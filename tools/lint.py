@@ -19,7 +19,7 @@ SKIP = re.compile(
 MAY_REPEAT = {"CMakeLists.txt", "README.md", "__init__.py", "__init__.pyi", "conftest.py", ".gitignore"}
 LIBC = set(
     "assert ctype errno float inttypes limits math pthread sched signal stdalign stdarg stdatomic stdbool stddef stdint"
-    " stdio stdlib string time unistd immintrin arm_neon cpuid".split()
+    " stdio stdlib string time unistd sys/mman immintrin arm_neon cpuid".split()
 )
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 CALLBACK = re.compile(r"\bpy_function\b|\bpure_callback\b|torch\.compiler\.disable|\bnumpy_function\b")

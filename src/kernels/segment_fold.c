@@ -12,6 +12,7 @@
 
 #include "kernels/fold.h"
 #include "kernels/move.h"
+#include "kernels/scratch.h"
 
 enum {
     GRAIN = 1 << 15,   /* elements that are worth a thread */
@@ -194,11 +195,11 @@ bool ati_fold_apart(ati_fold_job *job, bool wide)
     int64_t size = wide ? 8 : ati_k_itemsize(job->out->dtype);
     p.table_size = (job->n * job->width * size + 63) / 64 * 64;
     int64_t bytes = p.table_size * (wide ? job->threads : job->threads - 1);
-    p.tables = aligned_alloc(64, (size_t)(bytes > 0 ? bytes : 64));
+    p.tables = ati_scratch(bytes);
     if (p.tables == NULL) return false;
     ati_pool_run(job->threads, fold_privately, &p);
     ati_pool_run(job->threads, merge, &p);
-    free(p.tables);
+    ati_scratch_free(p.tables, bytes);
     return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/fold.h"
 #include "kernels/move.h"
+#include "kernels/scratch.h"
 
 enum { GRAIN = 1 << 14 };
 
@@ -199,17 +200,18 @@ static bool add_up(two_pass *w)
 {
     int64_t bytes, dims[] = {w->adders, w->n, w->width};
     if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
-    char *totals = malloc((size_t)(w->n * w->width * w->total_size) + 1);
-    w->sums = malloc((size_t)bytes + 1);
+    int64_t all = w->n * w->width;
+    char *totals = ati_scratch(all * w->total_size);
+    w->sums = ati_scratch(bytes);
     bool fine = w->sums != NULL && totals != NULL;
     if (fine) {
         ati_pool_run(w->adders, add_part, w);
         w->totals = totals;
         ati_pool_run(w->adders, merge_part, w);
     } else {
-        free(totals);
+        ati_scratch_free(totals, all * w->total_size);
     }
-    free(w->sums);
+    ati_scratch_free(w->sums, bytes);
     return fine;
 }
 
@@ -227,7 +229,7 @@ static bool run_passes(two_pass *w)
     w->total_size = w->out->dtype == AT_FLOAT64 ? 8 : 4;
     if (!add_up(w)) return false;
     ati_pool_run(w->threads, map_part, w);
-    free(w->totals);
+    ati_scratch_free(w->totals, w->n * w->width * w->total_size);
     return true;
 }
 
@@ -299,12 +301,12 @@ bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, at
     peak.dim[0] = n;
     if (ati_k_count(out) == 0) return true;
     if (!ati_k_bytes(out->dtype, peak.ndim, peak.dim, &bytes)) return false;
-    peak.data = malloc((size_t)bytes + 1);
+    peak.data = ati_scratch(bytes);
     if (peak.data == NULL) return false;
     ati_k_row_major(&peak);
     bool fine = ati_k_segment_fold(ATI_FOLD_MAX, x, ids, &peak) &&
                 run(ATI_SOFTMAX, x, NULL, peak.data, NULL, ids, n, out);
-    free(peak.data);
+    ati_scratch_free(peak.data, bytes);
     return fine;
 }
 
