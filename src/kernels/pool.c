@@ -92,10 +92,14 @@ static int count_threads(void)
 
 static _Thread_local const ati_lender *lent_by;
 
+/* A lender's threads may not live in a forked child (libgomp's do not, and a call would wait for them for ever). */
+static bool forked;
+static bool watch_forks(void);
+
 const ati_lender *ati_pool_borrow(const ati_lender *lender)
 {
     const ati_lender *before = lent_by;
-    lent_by = lender;
+    lent_by = watch_forks() && !forked ? lender : NULL;
     return before;
 }
 
@@ -175,18 +179,29 @@ static void start_anew(void)
     pthread_cond_init(&pool.done, NULL);
     pool.started = false;
     pool.workers = pool.tickets = pool.at_work = 0;
+    forked = true;
+    lent_by = NULL;
+}
+
+static bool watched;
+
+static void watch(void) { watched = pthread_atfork(NULL, NULL, start_anew) == 0; }
+
+static bool watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch);
+    return watched;
 }
 
 /* Starts the workers, once. Signals are for the program's own threads. */
 static void start_workers(int wanted)
 {
-    static bool watched;
     sigset_t all, before;
     if (pool.started) return;
-    if (!watched) watched = pthread_atfork(NULL, NULL, start_anew) == 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (watched && pool.workers < wanted &&
+    while (watch_forks() && pool.workers < wanted &&
            pthread_create(&pool.worker[pool.workers], NULL, work, NULL) == 0)
         pool.workers++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -522,3 +522,27 @@ extern "C" void *dlsym(void *handle, const char *name) noexcept
     library = tmp_path / "lacks.so"
     subprocess.run([cxx, "-shared", "-fPIC", "-D_GNU_SOURCE", "-o", library, source, "-ldl"], check=True)
     assert printed("import torch" + WITHOUT, LD_PRELOAD=str(library)) == WITHOUT_PRINTS
+
+
+FORKING = """
+import os, signal, torch, anytensor as at
+x, ids = torch.rand(200_000, 8), torch.randint(0, 100, (200_000,))
+want = torch.zeros(100, 8, dtype=torch.float64).index_add_(0, ids, x.double())
+close = lambda y: torch.isclose(y.double(), want, rtol=1e-6).numpy().all()
+torch.set_num_threads(2)
+assert close(at.segment_sum(x, ids, 100))
+if (child := os.fork()) == 0:
+    signal.alarm(60)
+    y = at.segment_sum(x, ids, 100).numpy()  # torch's own threads do not live here: only the kernel is asked
+    os._exit(0 if abs(y - want.numpy()).max() < 1e-2 else 3)
+assert os.waitpid(child, 0)[1] == 0
+torch.set_num_threads(1)
+assert close(at.segment_sum(x, ids, 100))
+print("fine")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_threads_are_torchs_own_and_a_forked_child_does_without():
+    done = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True)
+    assert done.stdout.strip() == "fine", done.stderr
