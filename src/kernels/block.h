@@ -33,6 +33,13 @@ void ati_block_store(const void *values, ati_class from, at_dtype to, char *p, i
  * in range of nothing. */
 void ati_ids_load(int64_t *ids, at_dtype from, const char *p, int64_t step, int64_t n);
 
+/* Reads ids [start, start + count) of a vector; count <= ATI_BLOCK. */
+static inline void ati_ids_read(const ati_host *vector, int64_t start, int64_t count, int64_t *ids)
+{
+    int64_t step = vector->stride[0];
+    ati_ids_load(ids, vector->dtype, (const char *)vector->data + start * step, step, count);
+}
+
 /* The same of n elements by their numbers: p + list[k] * step. */
 void ati_ids_pick(int64_t *ids, at_dtype from, const char *p, int64_t step, const uint32_t *list,
                   int64_t n);

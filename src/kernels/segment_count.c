@@ -19,14 +19,14 @@ typedef struct counting {
 static void count_part(void *arg, int index)
 {
     const counting *c = arg;
-    int64_t ids[ATI_BLOCK], step = c->ids->stride[0];
+    int64_t ids[ATI_BLOCK];
     int64_t *counts = index == 0 ? c->first : c->others + (index - 1) * c->n;
     int64_t low = ati_part(c->rows, index, c->threads);
     int64_t high = ati_part(c->rows, index + 1, c->threads);
     memset(counts, 0, (size_t)c->n * sizeof *counts);
     for (int64_t start = low; start < high; start += ATI_BLOCK) {
         int64_t count = ati_block_of(high - start);
-        ati_ids_load(ids, c->ids->dtype, (const char *)c->ids->data + start * step, step, count);
+        ati_ids_read(c->ids, start, count, ids);
         for (int64_t e = 0; e < count; e++)
             if ((uint64_t)ids[e] < (uint64_t)c->n) counts[ids[e]]++;
     }
@@ -125,9 +125,9 @@ bool ati_k_segment_mean(const ati_host *x, const ati_host *ids, ati_host *out)
         return false;
     }
     bool fine = ati_k_segment_fold(ATI_FOLD_SUM, x, ids, &sums);
-    division d = {.counts = counts, .sums = &sums, .out = out, .width = 1};
+    division d = {.counts = counts, .sums = &sums, .out = out};
     if (sums.data == out->data) d.out = &sums;
-    for (int k = 1; k < out->ndim; k++) d.width *= out->dim[k];
+    d.width = ati_k_row_width(out);
     d.threads = ati_pool_threads_for(out->dim[0] * d.width, GRAIN);
     if (fine && d.width > 0) ati_pool_run(d.threads, divide_part, &d);
     if (sums.data != out->data) free(sums.data);

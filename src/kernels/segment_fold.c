@@ -26,12 +26,11 @@ enum {
 void ati_fold_ids(const ati_fold_job *job, const uint32_t *list, int64_t start, int64_t count,
                   int64_t *ids)
 {
-    int64_t step = job->ids->stride[0];
-    const char *base = job->ids->data;
+    const ati_host *all = job->ids;
     if (list == NULL)
-        ati_ids_load(ids, job->ids->dtype, base + start * step, step, count);
+        ati_ids_read(all, start, count, ids);
     else
-        ati_ids_pick(ids, job->ids->dtype, base, step, list + start, count);
+        ati_ids_pick(ids, all->dtype, all->data, all->stride[0], list + start, count);
 }
 
 /* Adds some rows to a queue. */
@@ -230,9 +229,7 @@ static bool fold_ready(ati_fold_job *job)
 /* x with rows in one piece, and as many as a list can number. */
 static bool is_ready(const ati_fold_job *job, at_dtype dtype)
 {
-    ati_host row = *job->x;
-    row.dim[0] = 1;
-    return job->x->dtype == dtype && ati_k_is_row_major(&row) && job->rows <= UINT32_MAX;
+    return job->x->dtype == dtype && ati_k_rows_are_whole(job->x) && job->rows <= UINT32_MAX;
 }
 
 /* Copies rows chunk by chunk, and folds each chunk onto what is there. */
@@ -287,9 +284,13 @@ bool ati_k_segment_fold(ati_fold op, const ati_host *x, const ati_host *ids, ati
     const ati_rows *loops = ati_rows_here();
     bool half = op == ATI_FOLD_SUM && is_half(x->dtype) && out->dtype >= AT_FLOAT16;
     at_dtype read = half ? x->dtype : out->dtype; /* the dtype that rows are folded from */
-    ati_fold_job job = {
-        .op = op, .x = x, .ids = ids, .out = out, .rows = x->dim[0], .n = out->dim[0], .width = 1};
-    for (int k = 1; k < out->ndim; k++) job.width *= out->dim[k];
+    ati_fold_job job = {.op = op,
+                        .x = x,
+                        .ids = ids,
+                        .out = out,
+                        .rows = x->dim[0],
+                        .n = out->dim[0],
+                        .width = ati_k_row_width(out)};
     job.row_size = job.width * ati_k_itemsize(out->dtype);
     if (ati_k_count(out) == 0) return true;
     if (loops->fold[op][read].rows != NULL && read == out->dtype)

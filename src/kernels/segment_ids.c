@@ -10,8 +10,7 @@
 static int64_t read_block(const ati_host *ids, int64_t k, int64_t *block)
 {
     int64_t count = ati_block_of(ids->dim[0] - k);
-    const char *p = (const char *)ids->data + k * ids->stride[0];
-    ati_ids_load(block, ids->dtype, p, ids->stride[0], count);
+    ati_ids_read(ids, k, count, block);
     return count;
 }
 

@@ -126,17 +126,27 @@ static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids
     loop(&flat);
 }
 
+/* Rows of dropped ids are zero. */
+static void clear_dropped(const two_pass *w, const int64_t *ids, int64_t start, int64_t count)
+{
+    int64_t row = w->width * w->size;
+    for (int64_t e = 0; e < count; e++)
+        if ((uint64_t)ids[e] >= (uint64_t)w->n)
+            memset((char *)w->out->data + (start + e) * row, 0, (size_t)row);
+}
+
 /* The first or the second pass over rows [low, high). */
 static void pass_rows(const two_pass *w, bool second, int64_t low, int64_t high, double *sums)
 {
-    int64_t ids[ATI_BLOCK], step = w->ids->stride[0];
+    int64_t ids[ATI_BLOCK];
     for (int64_t start = low; start < high; start += ATI_BLOCK) {
         int64_t count = ati_block_of(high - start);
-        ati_ids_load(ids, w->ids->dtype, (const char *)w->ids->data + start * step, step, count);
+        ati_ids_read(w->ids, start, count, ids);
         if (w->flat)
             pass_flat(w, second ? w->loops.map_flat : w->loops.add_flat, ids, start, count, sums);
         else
             pass_block(w, second ? w->loops.map : w->loops.add, ids, start, count, sums);
+        if (second && !w->flat) clear_dropped(w, ids, start, count);
     }
 }
 
@@ -166,26 +176,12 @@ static void merge_part(void *arg, int index)
                     w->totals + low * w->total_size, w->total_size, count);
 }
 
-/* Rows of dropped ids are zero: their place is cleared where there are any. */
-static void clear_dropped(const two_pass *w, int64_t low, int64_t high)
-{
-    int64_t ids[ATI_BLOCK], step = w->ids->stride[0], row = w->width * w->size;
-    for (int64_t start = low; start < high; start += ATI_BLOCK) {
-        int64_t count = ati_block_of(high - start);
-        ati_ids_load(ids, w->ids->dtype, (const char *)w->ids->data + start * step, step, count);
-        for (int64_t e = 0; e < count; e++)
-            if ((uint64_t)ids[e] >= (uint64_t)w->n)
-                memset((char *)w->out->data + (start + e) * row, 0, (size_t)row);
-    }
-}
-
 static void map_part(void *arg, int index)
 {
     const two_pass *w = arg;
     int64_t low = ati_part(w->rows, index, w->threads);
     int64_t high = ati_part(w->rows, index + 1, w->threads);
     pass_rows(w, true, low, high, NULL);
-    if (!w->flat) clear_dropped(w, low, high);
 }
 
 /* How many threads may have a table: together no more than the data. */
@@ -238,9 +234,7 @@ static bool run_passes(two_pass *w)
 /* A view with rows in one piece, of out's dtype: x's own, or a copy in memory of out's size. */
 static bool is_ready(const ati_host *x, const ati_host *out)
 {
-    ati_host row = *x;
-    row.dim[0] = 1;
-    return x->dtype == out->dtype && ati_k_is_row_major(&row);
+    return x->dtype == out->dtype && ati_k_rows_are_whole(x);
 }
 
 static ati_host copied(const ati_host *x, const ati_host *out, void *memory)
@@ -248,13 +242,6 @@ static ati_host copied(const ati_host *x, const ati_host *out, void *memory)
     ati_host copy = ati_k_view(memory, out->dtype, out->ndim, out->dim);
     ati_k_copy(x, &copy);
     return copy;
-}
-
-static int64_t width_of(const ati_host *out)
-{
-    int64_t width = 1;
-    for (int k = 1; k < out->ndim; k++) width *= out->dim[k];
-    return width;
 }
 
 /* x that is not ready is copied to out, where each element is read before its result is written; y to memory of its
@@ -285,7 +272,7 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
                   .out = out,
                   .rows = out->dim[0],
                   .n = n,
-                  .width = width_of(out),
+                  .width = ati_k_row_width(out),
                   .size = ati_k_itemsize(out->dtype)};
     bool fine = run_passes(&w);
     free(memory);

@@ -70,6 +70,20 @@ bool ati_k_is_row_major(const ati_host *view)
     return regular;
 }
 
+bool ati_k_rows_are_whole(const ati_host *view)
+{
+    ati_host row = *view;
+    row.dim[0] = 1;
+    return ati_k_is_row_major(&row);
+}
+
+int64_t ati_k_row_width(const ati_host *view)
+{
+    int64_t width = 1;
+    for (int k = 1; k < view->ndim; k++) width *= view->dim[k];
+    return width;
+}
+
 bool ati_k_broadcast(ati_host *view, int ndim, const int64_t *dims)
 {
     int added = ndim - view->ndim;

@@ -23,6 +23,12 @@ void ati_k_row_major(ati_host *view);
 /* Whether the elements lie in row-major order without gaps; sizes 1 and empty views never disturb it. */
 bool ati_k_is_row_major(const ati_host *view);
 
+/* The same of each row, wherever the rows stand. */
+bool ati_k_rows_are_whole(const ati_host *view);
+
+/* Elements of a row. */
+int64_t ati_k_row_width(const ati_host *view);
+
 /* Stretches a view to a shape by strides of 0. False, and nothing done, where it does not fit. */
 bool ati_k_broadcast(ati_host *view, int ndim, const int64_t *dims);
 
