@@ -24,7 +24,7 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
+.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests docs-tests \
         $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
@@ -66,9 +66,9 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 # ---- test: the summary lines of ctest and pytest come last
-test: c-tests c-asan c-tsan c-valgrind numpy-tests py-tests
+test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests py-tests
 	@cat build/summary.c-tests build/summary.c-asan build/summary.c-tsan build/summary.c-valgrind
-	@$(PYTHON) tools/test_summary.py numpy-tests $(addprefix py-tests-,$(SELECTIONS))
+	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options, $(3) options of ctest
 define ctest
@@ -139,10 +139,10 @@ $(NUMPY)/.installed: build/wheel
 	@$(NUMPY)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
-# $(1) the Python to run, $(2) the name of the log, $(3) options
+# $(1) the Python to run, $(2) the name of the log, $(3) options, $(4) the folder if not tests
 define pytest
 	@echo "== $(2)"
-	@bash -c 'set -o pipefail; $(1) -m pytest -q -n $(TEST_JOBS) $(3) tests 2>&1 | tee build/$(2).log'
+	@bash -c 'set -o pipefail; $(1) -m pytest -q -n $(TEST_JOBS) $(3) $(or $(4),tests) 2>&1 | tee build/$(2).log'
 endef
 
 # All selections run, whatever fails; each keeps all processors busy, so they come one after the other.
@@ -151,11 +151,15 @@ py-tests: build/wheel
 	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(addprefix py-tests-,$(SELECTIONS)) || \
 	    { $(PYTHON) tools/test_summary.py $(addprefix py-tests-,$(SELECTIONS)); exit 1; }
 $(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
-	$(call pytest,$(BIN)/python,$@,--only $* $(if $(filter rest,$*),docs))
+	$(call pytest,$(BIN)/python,$@,--only $*)
 # The case list is one small program per case; jax_modes alone meets XLA as users do.
 py-tests-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 numpy-tests: $(NUMPY)/.installed
 	$(call pytest,$(NUMPY)/bin/python,$@,-m "not slow")
+
+# The code in the documentation; a page is one session, so it stays in one process.
+docs-tests: build/wheel
+	$(call pytest,$(BIN)/python,$@,--dist loadfile,docs)
 
 # ---- the rest
 lint: $(VENV)/.dev
