@@ -32,6 +32,7 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define ADDRESS_INDEX(name) &name,
 #define ADDRESS_MASK(name) &name,
 #define ADDRESS_VALUE(name) &name,
+#define ADDRESS_BOUND(name) &name,
 #define ADDRESS_LIKE(name) &name,
 #define ADDRESS_SIZE(name)
 #define ADDRESS_MAYBE_SIZE(name)
