@@ -57,6 +57,9 @@ class Row:
     shares_numpy = False  # whether an array made of NumPy's memory shares it
     shape_error = ValueError  # what it raises itself for shapes that do not go together
     notes = True  # whether errors of its own are foreign ones, told by a note; else the library's, which name the call
+    host_lacks = (
+        () if importlib.util.find_spec("ml_dtypes") else ("bfloat16",)
+    )  # dtypes of NumPy's beside its arrays
     layouts = ()  # of LAYOUTS, those that its arrays may have
     subclass = None  # makes an array of a subclass of the framework's array, where it has such
 

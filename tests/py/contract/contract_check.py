@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import oracle
 from case import A, D, build, operands
-from contract_oracle import Answer, Refused, answer, difference
+from contract_oracle import Answer, Open, Refused, answer, difference
 from frameworks import framework
 
 import anytensor as at
@@ -15,7 +15,9 @@ import anytensor as at
 
 def owner(fw, call):
     """The framework that answers: NumPy where no array of fw takes part."""
-    ours = any(isinstance(value, A) and not value.host for value in operands([*call.args, *call.kwargs.values()]))
+    ours = any(
+        isinstance(value, A) and not value.host for value in operands([*call.args, *call.kwargs.values()])
+    )
     return fw if ours else framework("numpy")
 
 
@@ -50,11 +52,6 @@ def complaint(fw, got, want):
     return next(filter(None, (complaint(fw, g, w) for g, w in zip(got, want, strict=True))), None)
 
 
-def parts_of(fw, call):
-    """align_arrays gives back what is NumPy's alone as NumPy's; everything else is of the framework that answers."""
-    return owner(fw, call)
-
-
 def check(fw, call, make=direct, row=None):
     """Makes the call and raises AssertionError with a case to paste unless the oracle says the same."""
     row = row or owner(fw, call)
@@ -62,6 +59,8 @@ def check(fw, call, make=direct, row=None):
         want = answer(row, call)
     except Refused as refused:
         want = refused
+    except Open:
+        return
     got = outcome(make, fw, call)
     if isinstance(want, Refused):
         if not isinstance(got, want.types):
@@ -103,7 +102,7 @@ def as_case(call, want):
     """The call as a Case; a result that the oracle leaves open in places is to be filled in."""
     values, dtype = "EXPECTED", "DTYPE"
     if isinstance(want, Answer):
-        numbers = oracle.each(lambda v: v if isinstance(v, (bool, int)) else float(v) if isinstance(v, float) else v, want.values)
+        numbers = oracle.each(lambda v: float(v) if isinstance(v, float) else v, want.values)
         values = f"np.array({shown(numbers.tolist())})" if numbers.size else f"np.zeros({numbers.shape})"
         dtype = want.dtype
     kwargs = f", kwargs={shown(call.kwargs)}" if call.kwargs else ""

@@ -34,6 +34,10 @@ class Refused(Exception):
         self.types = types
 
 
+class Open(Exception):
+    """The contract says nothing about such a call."""
+
+
 class Any_:
     """What the contract leaves open."""
 
@@ -92,9 +96,15 @@ def num(value):
         return Num(oracle.each(lambda v: oracle.cast(v, value.dtype), numbers), value.dtype)
     if isinstance(value, np.generic):
         return Num(oracle.objects(value), value.dtype.name)
-    if isinstance(value, (bool, int, float)):
-        return Num(oracle.objects(np.array(value, object)), weak=type(value).__name__)
-    return value
+    return weak(value) if isinstance(value, (bool, int, float)) else value
+
+
+def weak(value):
+    """A Python number as an operand."""
+    return Num(oracle.objects(np.array(value, object)), weak=type(value).__name__)
+
+
+ZERO, ONE = weak(0.0), weak(1)  # what defaults are made of
 
 
 def size(value):
@@ -123,7 +133,9 @@ def common(row, *operands):
         return concrete(row, "int") if "int" in weak else "bool"
     if "uint64" in integers and integers & set(SIGNED):
         return concrete(row, "float")
-    return row.held(functools.reduce(np.promote_types, sorted(integers)).name if len(integers) > 1 else integers.pop())
+    return row.held(
+        functools.reduce(np.promote_types, sorted(integers)).name if len(integers) > 1 else integers.pop()
+    )
 
 
 def floating(row, dtype):
@@ -151,7 +163,11 @@ def as_dtype(value, dtype):
             return math.inf if value > 0 else -math.inf
     if dtype == "bool" or isinstance(value, (bool, int)):
         return oracle.cast(value, dtype)
-    if not math.isfinite(value) or oracle.cast(int(value), dtype) != int(value) or (value < 0 and dtype in UNSIGNED):
+    if (
+        not math.isfinite(value)
+        or oracle.cast(int(value), dtype) != int(value)
+        or (value < 0 and dtype in UNSIGNED)
+    ):
         return ANY
     return int(value)
 
@@ -231,7 +247,9 @@ def deviation(numbers, dtype):
     if spread is ANY or spread != spread or math.isinf(spread):
         return spread
     root = math.sqrt(spread)
-    return Near(root, math.sqrt(spread + getattr(spread, "error", 0.0)) - root + oracle.TOL[adding(dtype)] * root)
+    return Near(
+        root, math.sqrt(spread + getattr(spread, "error", 0.0)) - root + oracle.TOL[adding(dtype)] * root
+    )
 
 
 def exponential(number):
@@ -350,20 +368,21 @@ def equal_nan(op, row, x, y):
 
 
 @answers("fill_nan", "fill_nan_mask")
-def fill_nan(op, row, x, value=Num(oracle.objects(0.0), weak="float")):
+def fill_nan(op, row, x, value=ZERO):
     dtype, (x, value) = joined(row, x, value)
     filled = Answer(each(lambda a, b: b if a != a else a, x, value), dtype)
     return filled if op == "fill_nan" else (filled, Answer(each(lambda a: a != a, x), "bool"))
 
 
 @answers("nan_to_num")
-def nan_to_num(op, row, x, nan=Num(oracle.objects(0.0), weak="float"), posinf=None, neginf=None):
+def nan_to_num(op, row, x, nan=ZERO, posinf=None, neginf=None):
     dtype = common(row, x)
     if not oracle.is_float(dtype):
         return Answer(x.values, dtype)
     ends = (oracle.objects(TOP[dtype]), oracle.objects(-TOP[dtype]))
     nan, posinf, neginf = (
-        cast(v, dtype) if v is not None else end for v, end in zip((nan, posinf, neginf), (None, *ends), strict=True)
+        cast(v, dtype) if v is not None else end
+        for v, end in zip((nan, posinf, neginf), (None, *ends), strict=True)
     )
 
     def value(v, nan, high, low):
@@ -459,7 +478,7 @@ def take(op, row, x, indices, axis=0):
         rest = (*place[:axis], k, *place[axis + i.ndim :])
         out[place] = values[rest] if inside else NOTHING
     if row.take_out_of_range == "raises" and any(not -n <= k < n for k in i.ravel()):
-        raise Refused(IndexError)
+        raise Refused(IndexError) if out.size else Open  # NumPy does not look at indices of nothing
     return Answer(out, common(row, x))
 
 
@@ -509,7 +528,10 @@ def split(op, row, x, indices_or_sections, axis=0):
     if isinstance(cuts, int):
         cuts = [n // cuts * k for k in range(1, cuts)]
     cuts = [slice(None, int(k)).indices(n)[1] for k in (cuts.values if isinstance(cuts, Num) else cuts)]
-    parts = [np.moveaxis(np.moveaxis(x.values, axis, 0)[a:b], 0, axis) for a, b in itertools.pairwise([0, *cuts, n])]
+    parts = [
+        np.moveaxis(np.moveaxis(x.values, axis, 0)[a:b], 0, axis)
+        for a, b in itertools.pairwise([0, *cuts, n])
+    ]
     return [Answer(part, common(row, x)) for part in parts]
 
 
@@ -555,10 +577,6 @@ def filled(row, shape, fill, dtype, like):
     return Answer(np.broadcast_to(values, shape), dtype)
 
 
-def weak(value):
-    return Num(oracle.objects(np.array(value, object)), weak=type(value).__name__)
-
-
 @answers("full")
 def full(op, row, shape, fill_value, dtype=None, like=None):
     return filled(row, shape, fill_value, dtype, like)
@@ -580,15 +598,16 @@ def zeros_like(op, row, x, dtype=None):
 
 
 @answers("arange")
-def arange(op, row, start, stop=None, step=weak(1), dtype=None, like=None, device=None):
+def arange(op, row, start, stop=None, step=ONE, dtype=None, like=None, device=None):
     start, stop = (weak(0), start) if stop is None else (start, stop)
     floats = any(oracle.is_float(x.dtype) or x.weak == "float" for x in (start, stop, step))
     dtype = row.held(named(dtype)) if dtype else concrete(row, "float" if floats else "int")
     start, stop, step = (x.values.item() for x in (start, stop, step))
     count = max(0, math.ceil((stop - start) / step))
     if not oracle.is_float(dtype):
-        whole = not floats and dtype != "bool"
-        return Answer(each(lambda k: as_dtype(start + k * step, dtype) if whole else ANY, range(count)), dtype)
+        if any(oracle.cast(v, dtype) != v for v in (start, step, start + count * step)):
+            raise Open  # the framework's choice: an error, or wrapped
+        return Answer(each(lambda k: ANY if floats else start + k * step, range(count)), dtype)
     return Answer(each(lambda k: float(start + k * step), range(count)), dtype)
 
 
@@ -600,7 +619,12 @@ KEPT = {
     "segment_max": lambda t: extreme(oracle.greatest, oracle.lowest, t),
     "segment_min": lambda t: extreme(oracle.least, oracle.highest, t),
 }
-FLOATED = {"segment_mean": mean, "segment_variance": variance, "segment_std": deviation, "segment_logsumexp": logsumexp}
+FLOATED = {
+    "segment_mean": mean,
+    "segment_variance": variance,
+    "segment_std": deviation,
+    "segment_logsumexp": logsumexp,
+}
 SPREAD = {"segment_softmax": softmax, "segment_normalize": normalize}
 TRUTH = {"segment_any": any, "segment_all": all}
 
@@ -615,7 +639,7 @@ def kept_segments(op, row, x, segment_ids, num_segments, sorted=False):
 
 
 @answers("segment_min_or_constant", "segment_max_or_constant")
-def or_constant(op, row, x, segment_ids, num_segments, constant=weak(0.0), sorted=False):
+def or_constant(op, row, x, segment_ids, num_segments, constant=ZERO, sorted=False):
     n, answer = size(num_segments), kept_segments(op[:11], row, x, segment_ids, num_segments)
     fill = filled(row, (n, *x.shape[1:]), constant, x.dtype, None).values
     for s, rows in enumerate(oracle.members(segment_ids.values, n)):

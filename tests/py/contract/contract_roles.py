@@ -89,7 +89,15 @@ def all_numbers(dtype):
         big = LARGE[dtype]
         odd = [float(np.float16(v)) for v in (0.1, -3.3, 100.0, 1e-3)]
         odd = [round(v * 64) / 64 for v in odd] if dtype == "bfloat16" else odd
-        return (*plain_numbers(dtype), math.nan, math.inf, -math.inf, *odd, held(big, dtype), held(-big, dtype))
+        return (
+            *plain_numbers(dtype),
+            math.nan,
+            math.inf,
+            -math.inf,
+            *odd,
+            held(big, dtype),
+            held(-big, dtype),
+        )
     low, high = oracle.lowest(dtype), oracle.highest(dtype)
     return (*plain_numbers(dtype), low, high, low + 1, high - 1)
 
@@ -101,7 +109,9 @@ def held(value, dtype):
             bits = np.float32(value).view(np.uint32)
             if not np.isfinite(np.float32(value)):
                 return float(np.float32(value))
-            return float(np.uint32((int(bits) + 0x7FFF + (int(bits) >> 16 & 1)) & 0xFFFF0000).view(np.float32))
+            return float(
+                np.uint32((int(bits) + 0x7FFF + (int(bits) >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+            )
         return float(np.dtype(dtype).type(value))
 
 
@@ -133,9 +143,7 @@ class Draft:
     def dtypes(self):
         """Those of the framework; NumPy holds bfloat16 by ml_dtypes alone."""
         known = [t for t in DTYPES if t not in self.row.lacks and t not in self.row.narrow]
-        if self.row.name == "numpy" and not importlib.util.find_spec("ml_dtypes"):
-            known.remove("bfloat16")
-        return known
+        return [t for t in known if self.row.name != "numpy" or t not in self.row.host_lacks]
 
     @functools.cached_property
     def integers(self):
@@ -187,7 +195,7 @@ class Draft:
         """An array of the framework, or of NumPy beside it, in some layout of memory."""
         host = self.row.name != "numpy" and self.chance(4)
         dtype = dtype or self.pick(*self.dtypes)
-        host = host and (dtype != "bfloat16" or bool(importlib.util.find_spec("ml_dtypes")))
+        host = host and dtype not in self.row.host_lacks
         numbers = self.numbers(dtype, shape, pool)
         layouts = ROWS["numpy" if host else self.row.name].layouts if shape and not self.compiled else ()
         layout = self.pick(*layouts) if layouts and self.chance(3) else ""
@@ -203,9 +211,9 @@ class Draft:
         if type(value) is bool or not self.chance(4):
             return value
         if type(value) is int:
-            return np.dtype(self.pick(*(t for t in ("int8", "int16", "int32", "int64") if t in self.dtypes))).type(
-                value % 100
-            )
+            return np.dtype(
+                self.pick(*(t for t in ("int8", "int16", "int32", "int64") if t in self.dtypes))
+            ).type(value % 100)
         return np.dtype(self.pick(*(t for t in ("float16", "float32", "float64") if t in self.dtypes))).type(
             value if not math.isfinite(value) else value % 100
         )
@@ -293,7 +301,9 @@ def left_matrix(d, name):
 @role("matmul y")
 def right_matrix(d, name):
     batch = np.shape(d.made["x"].data)[:-2]
-    shape = d.pick((d.inner,), (d.inner, 2), (d.inner, 0), (*batch, d.inner, 3), (*[1 for _ in batch], d.inner, 1))
+    shape = d.pick(
+        (d.inner,), (d.inner, 2), (d.inner, 0), (*batch, d.inner, 3), (*[1 for _ in batch], d.inner, 1)
+    )
     return d.array(shape)
 
 
@@ -419,7 +429,7 @@ def replacement(d, name):
     return d.pick(value, None if name != "nan" else value)
 
 
-@role("VALUE start", "VALUE stop", "VALUE step")
+@role("BOUND")
 def bound(d, name):
     if name == "step":
         return d.number(1, 2, -1, 0.5, 3)
@@ -435,7 +445,11 @@ def shape(d, name):
 @role("reshape shape")
 def shape_of_as_many(d, name):
     n = math.prod(d.dims)
-    whole = [(n,), (1, n), (n, 1, 1), d.dims[::-1]] + ([()] if n == 1 else []) + ([(2, n // 2)] if n % 2 == 0 else [])
+    whole = (
+        [(n,), (1, n), (n, 1, 1), d.dims[::-1]]
+        + ([()] if n == 1 else [])
+        + ([(2, n // 2)] if n % 2 == 0 else [])
+    )
     sizes = list(d.pick(*whole))
     known = [k for k in range(len(sizes)) if math.prod(sizes[:k] + sizes[k + 1 :])]
     if known and d.draw(st.booleans()):

@@ -5,7 +5,7 @@ import os
 import pathlib
 import time
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 SECONDS = float(os.environ.get("CONTRACT_SECONDS", 0))
