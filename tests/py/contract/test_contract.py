@@ -6,6 +6,8 @@ for, `make fuzz SECONDS=3600`; failures are kept in build/hypothesis and tried f
 
     CONTRACT_SECONDS=600 pytest tests/py/contract --only torch
 
+A failure prints the shrunk call as a case for tests/py/cases*.py.
+
 Accuses src/ops, src/core/promote.c and the framework's adapter.
 """
 
@@ -31,5 +33,5 @@ def test_every_function_has_an_oracle():
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_random_calls_give_what_the_oracle_says(fw, op):
-    run(calls(fw, op), lambda call: check(fw, call), examples=8 if fw.compiles else 40)
+def test_random_calls_give_what_the_oracle_says(fw, op, only):
+    run(calls(fw, op), lambda call: check(fw, call), 8 if fw.compiles else 40, only)
