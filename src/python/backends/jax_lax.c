@@ -123,6 +123,23 @@ at_status pj_lax_is_nan(at_context *cx, const at_backend *be, at_array x, at_arr
     return pa_finish(&f, cx, be, y, out);
 }
 
+at_status pj_lax_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = NULL;
+    if (t == AT_BOOL || ati_is_integer(t))
+        y = everywhere(&f, be, x.p, false);
+    else if (t != AT_OTHER)
+        y = pa_call(&f, FN(be, equal), pa_call(&f, FN(be, abs), x.p),
+                    stretch(&f, be, number(&f, be, Py_HUGE_VAL, t), shape_of(&f, be, x.p)));
+    else
+        PyErr_SetString(PyExc_TypeError, "expected a bool, integer or floating dtype");
+    return pa_finish(&f, cx, be, y, out);
+}
+
 at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
     at_dtype t = AT_OTHER;
@@ -179,6 +196,42 @@ at_status pj_lax_reshape(at_context *cx, const at_backend *be, at_array x, const
     pa_frame f;
     pa_open(&f);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, pa_shape(&f, shape)), out);
+}
+
+at_status pj_lax_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                           at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, transpose), x.p, pa_axes(&f, &axes, -1)), out);
+}
+
+/* Bounds that are numbers within the axis are lax's own; what is symbolic is left to JAX's indexing, which clamps. */
+at_status pj_lax_slice(at_context *cx, const at_backend *be, at_array x, at_dim start, at_dim stop,
+                       int axis, at_array *out)
+{
+    at_shape shape;
+    if (pj_read_shape(cx, x, &shape) != AT_OK) return cx->status;
+    bool plain = at_is_nil(shape.dim[axis].sym) && at_is_nil(start.sym) && at_is_nil(stop.sym);
+    for (int k = 0; k < shape.ndim; k++) at_release(shape.dim[k].sym);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = NULL;
+    if (plain) {
+        y = pa_call(&f, FN(be, slice_in_dim), x.p, pa_size(&f, start), pa_size(&f, stop),
+                    pa_int(&f, 1), pa_int(&f, axis));
+    } else {
+        PyObject *key = pa_part(&f, axis, start, stop);
+        y = key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key));
+    }
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status pj_lax_matmul(at_context *cx, const at_backend *be, at_array x, at_array y, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, matmul), x.p, y.p), out);
 }
 
 at_status pj_lax_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,

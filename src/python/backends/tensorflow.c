@@ -175,6 +175,11 @@ static at_status tensorflow_is_nan(at_context *cx, const at_backend *be, at_arra
     return ask_floats(cx, be, FN_is_nan, FN_zeros_like, x, out);
 }
 
+static at_status tensorflow_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    return ask_floats(cx, be, FN_is_inf, FN_zeros_like, x, out);
+}
+
 static at_status tensorflow_is_finite(at_context *cx, const at_backend *be, at_array x,
                                       at_array *out)
 {
@@ -470,6 +475,44 @@ static at_status tensorflow_reshape(at_context *cx, const at_backend *be, at_arr
     return pa_finish(&f, cx, be, pf_call(&f, be, reshape, pf_tensor(&f, be, x.p), sizes), out);
 }
 
+static at_status tensorflow_transpose(at_context *cx, const at_backend *be, at_array x,
+                                      at_axes axes, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *order = pf_vector(&f, be, pa_axes(&f, &axes, -1));
+    return pa_finish(&f, cx, be, pf_call(&f, be, transpose, pf_tensor(&f, be, x.p), order), out);
+}
+
+/* (before, ..., before, last): a bound for each axis up to the one that is cut. */
+static PyObject *bounds_vector(pa_frame *f, const at_backend *be, int axis, int64_t before,
+                               at_dim last)
+{
+    at_shape bounds = {.ndim = axis + 1};
+    for (int k = 0; k < axis; k++) bounds.dim[k] = AT_DIM(before);
+    bounds.dim[axis] = last;
+    return pf_vector(f, be, pa_shape(f, &bounds));
+}
+
+/* The axes before the one that is cut are whole: that is what the masks say. All three vectors are of one dtype. */
+static at_status tensorflow_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                                  at_dim stop, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *begin = bounds_vector(&f, be, axis, 0, start);
+    PyObject *end = bounds_vector(&f, be, axis, 0, stop);
+    PyObject *step = bounds_vector(&f, be, axis, 1, AT_DIM(1));
+    if (start.n > INT32_MAX || stop.n > INT32_MAX) {
+        begin = pf_cast(&f, be, begin, AT_INT64);
+        end = pf_cast(&f, be, end, AT_INT64);
+        step = pf_cast(&f, be, step, AT_INT64);
+    }
+    PyObject *whole = pa_int(&f, (INT64_C(1) << axis) - 1);
+    PyObject *y = pf_call(&f, be, slice, pf_tensor(&f, be, x.p), begin, end, step, whole, whole);
+    return pa_finish(&f, cx, be, y, out);
+}
+
 /* One array of a list, flattened where no axis is given. */
 static bool append(at_context *cx, const at_backend *be, PyObject *list, PyObject *x, int axis)
 {
@@ -498,6 +541,63 @@ static at_status tensorflow_concatenate(at_context *cx, const at_backend *be, at
     else
         y = pf_call(&f, be, concat, list, pa_int(&f, front));
     return pa_finish(&f, cx, be, y, out);
+}
+
+/* --- products of matrices --------------------------------------------------------------------------------------------------- */
+
+/* What TensorFlow multiplies instead of a dtype that it has no product for: integers wrap alike in a wider one, truths are
+ * counted. */
+static at_dtype multiplied_as(at_dtype t)
+{
+    if (t == AT_UINT32 || t == AT_UINT64) return AT_INT64;
+    return t == AT_BOOL || (ati_is_integer(t) && at_dtype_size(t) < 4) ? AT_INT32 : t;
+}
+
+/* A vector as a row or a column, in the dtype that is multiplied. */
+static PyObject *as_matrix(pa_frame *f, const at_backend *be, at_array x, int ndim, bool column,
+                           at_dtype t)
+{
+    at_shape shape = {.ndim = 2, .dim = {AT_DIM(column ? -1 : 1), AT_DIM(column ? 1 : -1)}};
+    PyObject *a = pf_tensor(f, be, x.p);
+    at_dtype own = pf_type(f, x);
+    if (own == AT_UINT64)
+        a = pf_bits(f, be, a, t);
+    else if (own != t)
+        a = pf_cast(f, be, a, t);
+    if (ndim > 1) return a;
+    PyObject *sizes = pf_sizes(f, be, a);
+    if (sizes != NULL) shape.dim[column ? 0 : 1] = pf_dim(state_of(be), sizes, 0);
+    return pf_call(f, be, reshape, a, pf_vector(f, be, pa_shape(f, &shape)));
+}
+
+/* The product without the axes of size 1 that vectors were given. */
+static PyObject *without_axes(pa_frame *f, const at_backend *be, PyObject *z, bool row, bool column)
+{
+    PyObject *sizes = !row && !column ? NULL : pf_sizes(f, be, z);
+    if (sizes == NULL) return z;
+    Py_ssize_t n = PyList_GET_SIZE(sizes);
+    if ((column && PyList_SetSlice(sizes, n - 1, n, NULL) < 0) ||
+        (row && PyList_SetSlice(sizes, n - 2, n - 1, NULL) < 0))
+        return pa_keep(f, NULL);
+    return pf_call(f, be, reshape, z, pf_vector(f, be, sizes));
+}
+
+static at_status tensorflow_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                                   at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x), as = multiplied_as(t);
+    int rows = pf_rank(&f, be, x.p), columns = pf_rank(&f, be, y.p);
+    PyObject *a = as_matrix(&f, be, x, rows, false, as),
+             *b = as_matrix(&f, be, y, columns, true, as);
+    PyObject *z = pf_call(&f, be, matmul, a, b);
+    z = without_axes(&f, be, z, rows == 1, columns == 1);
+    if (t == AT_UINT64)
+        z = pf_bits(&f, be, z, t);
+    else if (as != t)
+        z = pf_cast(&f, be, z, t);
+    return pa_finish(&f, cx, be, z, out);
 }
 
 /* --- repeat -------------------------------------------------------------------------------------------------------------- */

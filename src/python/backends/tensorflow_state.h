@@ -16,6 +16,7 @@
     X(sqrt, "raw_ops.Sqrt", "x")                                                                   \
     X(rsqrt, "raw_ops.Rsqrt", "x")                                                                 \
     X(is_nan, "raw_ops.IsNan", "x")                                                                \
+    X(is_inf, "raw_ops.IsInf", "x")                                                                \
     X(is_finite, "raw_ops.IsFinite", "x")                                                          \
     X(zeros_like, "raw_ops.ZerosLike", "x")                                                        \
     X(ones_like, "raw_ops.OnesLike", "x")                                                          \
@@ -49,7 +50,9 @@
     X(pack, "raw_ops.Pack", "values axis")                                                         \
     X(concat, "raw_ops.ConcatV2", "values axis")                                                   \
     X(gather, "raw_ops.GatherV2", "params indices axis")                                           \
-    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask")                         \
+    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask end_mask")                \
+    X(transpose, "raw_ops.Transpose", "x perm")                                                    \
+    X(matmul, "raw_ops.BatchMatMulV2", "x y")                                                      \
     X(upper_bound, "raw_ops.UpperBound", "sorted_inputs values out_type")                          \
     X(range, "raw_ops.Range", "start limit delta")                                                 \
     X(cast, "raw_ops.Cast", "x DstT")                                                              \

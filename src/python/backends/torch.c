@@ -289,6 +289,7 @@ UNARY_SLOT(log)
 UNARY_SLOT(sqrt)
 UNARY_SLOT(rsqrt)
 UNARY_SLOT(is_nan)
+UNARY_SLOT(is_inf)
 UNARY_SLOT(is_finite)
 UNARY_SLOT(stop_gradient)
 BINARY_SLOT(add, false)
@@ -560,6 +561,23 @@ static at_status torch_reshape(at_context *cx, const at_backend *be, at_array x,
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, sizes), out);
 }
 
+static at_status torch_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                                 at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, permute), x.p, pa_axes(&f, &axes, -1)), out);
+}
+
+static at_status torch_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                             at_dim stop, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *key = pa_part(&f, axis, start, stop);
+    return pa_finish(&f, cx, be, key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key)), out);
+}
+
 static at_status torch_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
                                    at_array *out)
 {
@@ -598,6 +616,28 @@ static at_status torch_head(at_context *cx, const at_backend *be, at_array x, at
     pa_open(&f);
     PyObject *zero = CONSTANT(state_of(be), zero);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, narrow), x.p, zero, zero, pa_size(&f, n)), out);
+}
+
+/* --- products of matrices ------------------------------------------------------------------------------------------- */
+
+/* What torch multiplies instead of a dtype that it has no product for: the wide unsigned types wrap alike as int64, and
+ * truths are counted. */
+static at_dtype multiplied_as(at_dtype t)
+{
+    return t == AT_BOOL ? AT_INT32 : is_wide_unsigned(t) ? AT_INT64 : t;
+}
+
+static at_status torch_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                              at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
+    at_dtype as = multiplied_as(t);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *a = as == t ? x.p : cast(&f, be, x.p, as), *b = as == t ? y.p : cast(&f, be, y.p, as);
+    PyObject *z = pa_call(&f, FN(be, matmul), a, b);
+    return pa_finish(&f, cx, be, as == t ? z : cast(&f, be, z, t), out);
 }
 
 /* --- constructors ------------------------------------------------------------------------------------------------------ */

@@ -13,6 +13,7 @@
     X(sqrt, "sqrt")                                                                                \
     X(rsqrt, "rsqrt")                                                                              \
     X(is_nan, "isnan")                                                                             \
+    X(is_inf, "isinf")                                                                             \
     X(is_finite, "isfinite")                                                                       \
     X(stop_gradient, "Tensor.detach")                                                              \
     X(add, "add")                                                                                  \
@@ -30,6 +31,8 @@
     X(max, "amax")                                                                                 \
     X(cumsum, "cumsum")                                                                            \
     X(reshape, "reshape")                                                                          \
+    X(permute, "permute")                                                                          \
+    X(matmul, "matmul")                                                                            \
     X(cat, "cat")                                                                                  \
     X(arange, "arange")                                                                            \
     X(clamp, "clamp")                                                                              \
