@@ -197,7 +197,7 @@ AT_API at_array at_reshape(at_frame *f, at_array x, const at_shape *shape);
 AT_API at_array at_transpose(at_frame *f, at_array x, at_axes axes);
 
 /** Elements start, start + 1, ..., stop - 1 along one axis, by Python's slice rule: negative bounds count from the
- *  end, and what lies beyond an end is that end. A view where the framework has views.
+ *  end, what lies beyond an end is that end, and a stop of AT_NO_DIM is the end. A view where the framework has views.
  *  Shapes   x (..., N, ...) -> (..., stop - start, ...) */
 AT_API at_array at_slice(at_frame *f, at_array x, at_dim start, at_dim stop, int axis);
 

@@ -339,7 +339,7 @@ bool ati_settle_slice(at_frame *f, at_array x, at_dim *start, at_dim *stop, int 
     at_dim n = shape.dim[*axis];
     if (!at_is_nil(n.sym)) return true;
     if (at_is_nil(start->sym)) start->n = within(start->n, n.n);
-    if (at_is_nil(stop->sym)) stop->n = within(stop->n, n.n);
+    if (at_is_nil(stop->sym)) stop->n = stop->n == INT64_MIN ? n.n : within(stop->n, n.n);
     if (at_is_nil(start->sym) && at_is_nil(stop->sym) && stop->n < start->n) stop->n = start->n;
     return true;
 }

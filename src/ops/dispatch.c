@@ -176,8 +176,11 @@ static at_list leave_all(at_frame *f, at_status status, at_array *out, int count
     if (at_failed(f)) count = 0;
     for (int i = count - 1; i >= 0; i--) at_detach(f, out[i]);
     at_close(f);
-    for (int i = 0; i < count; i++) at_keep(up, out[i]);
-    return at_failed(up) ? (at_list){0, NULL} : (at_list){count, out};
+    for (int i = 0; i < count; i++) out[i] = at_keep(up, out[i]);
+    if (!at_failed(up)) return (at_list){count, out};
+    ati_blame(f, f->op); /* no memory for their places: those that have one go, too */
+    for (int i = count - 1; i >= 0; i--) at_drop(up, out[i]);
+    return (at_list){0, NULL};
 }
 
 #define OPS(kind, name, level, ...)                                                                \
@@ -190,7 +193,8 @@ static at_list leave_all(at_frame *f, at_status status, at_array *out, int count
         at_array *out = NULL;                                                                      \
         at_status status = AT_DECLINE;                                                             \
         const at_backend *be = ati_promote(f, op, operand);                                        \
-        if (be != NULL && (CHECK_##kind)) out = ati_memory(up, COUNT_##kind * sizeof *out);        \
+        if (be != NULL && (CHECK_##kind))                                                          \
+            out = ati_memory(up, (size_t)COUNT_##kind * sizeof *out);                              \
         if (out != NULL) {                                                                         \
             if (SLOT_##level(be, name)) status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), out); \
             if (status == AT_DECLINE) ati_##name(f ATI_SIG_##kind(ATI_ARG), out);                  \

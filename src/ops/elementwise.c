@@ -59,7 +59,7 @@ static at_array filling(at_frame *f, at_array value, at_dtype t)
     return at_failed(f) || value.be->traits & AT_WEAK ? value : at_astype(f, value, t);
 }
 
-/* x where it is not an infinity of this sign; nil stands for the finite number next to it. */
+/* y, whose last use this is, where x is not an infinity of this sign; nil stands for the finite number next to it. */
 static at_array without_infinity(at_frame *f, at_array x, at_array y, double infinity,
                                  at_array value, at_dtype t)
 {
@@ -67,7 +67,9 @@ static at_array without_infinity(at_frame *f, at_array x, at_array y, double inf
     at_array there = at_equal(f, x, at_scalar_float(&of, infinity));
     if (at_is_nil(value)) value = at_scalar_float(&most, copysign(ati_float_most(t), infinity));
     at_array number = filling(f, value, t);
-    return at_where(f, there, number, y);
+    at_array z = at_where(f, there, number, y);
+    at_drop(f, there);
+    return ati_spent(f, z, y);
 }
 
 at_array ati_nan_to_num(at_frame *f, at_array x, at_array nan, at_array posinf, at_array neginf)
@@ -76,6 +78,6 @@ at_array ati_nan_to_num(at_frame *f, at_array x, at_array nan, at_array posinf, 
     if (at_dtype_of(f, x, &t) != AT_OK || !ati_is_float(t)) return x;
     at_array number = filling(f, nan, t);
     at_array y = at_fill_nan(f, x, number);
-    y = ati_spent(f, without_infinity(f, x, y, (double)INFINITY, posinf, t), y);
-    return ati_spent(f, without_infinity(f, x, y, -(double)INFINITY, neginf, t), y);
+    y = without_infinity(f, x, y, (double)INFINITY, posinf, t);
+    return without_infinity(f, x, y, -(double)INFINITY, neginf, t);
 }

@@ -74,6 +74,6 @@ void ati_split(at_frame *f, at_array x, at_cuts indices_or_sections, int axis, a
             out[i] = at_slice(f, x, start, cuts.index[i], axis);
             start = cuts.index[i];
         }
-        out[cuts.count] = at_slice(f, x, start, n, axis);
+        out[cuts.count] = at_slice(f, x, start, AT_NO_DIM, axis);
     }
 }

@@ -161,7 +161,8 @@ PyObject *pa_shape(pa_frame *f, const at_shape *shape)
 PyObject *pa_part(pa_frame *f, int axis, at_dim start, at_dim stop)
 {
     if (f->failed) return NULL;
-    PyObject *from = size_of(start), *to = size_of(stop);
+    bool to_end = at_is_nil(stop.sym) && stop.n == INT64_MIN;
+    PyObject *from = size_of(start), *to = to_end ? Py_NewRef(Py_None) : size_of(stop);
     PyObject *part = from == NULL || to == NULL ? NULL : PySlice_New(from, to, NULL);
     PyObject *key = part == NULL ? NULL : pa_keep(f, PyTuple_New(axis + 2));
     for (int k = 0; key != NULL && k < axis; k++) {

@@ -196,7 +196,7 @@ at_scalar pa_identity(at_dtype dtype, bool least);
 /* A tuple of sizes. */
 PyObject *pa_shape(pa_frame *f, const at_shape *shape);
 PyObject *pa_sizes(pa_frame *f, int count, const at_dim *size);
-/* The key of a part along one axis: (:, ..., start:stop, ...). */
+/* The key of a part along one axis: (:, ..., start:stop, ...); without a stop it goes to the end. */
 PyObject *pa_part(pa_frame *f, int axis, at_dim start, at_dim stop);
 
 /* Ends a slot: out becomes result with a reference of its own, everything else is released. */

@@ -500,16 +500,18 @@ static at_status tensorflow_slice(at_context *cx, const at_backend *be, at_array
 {
     pa_frame f;
     pa_open(&f);
+    bool to_end = at_is_nil(stop.sym) && stop.n == INT64_MIN;
     PyObject *begin = bounds_vector(&f, be, axis, 0, start);
-    PyObject *end = bounds_vector(&f, be, axis, 0, stop);
+    PyObject *end = bounds_vector(&f, be, axis, 0, to_end ? AT_DIM(0) : stop);
     PyObject *step = bounds_vector(&f, be, axis, 1, AT_DIM(1));
     if (start.n > INT32_MAX || stop.n > INT32_MAX) {
         begin = pf_cast(&f, be, begin, AT_INT64);
         end = pf_cast(&f, be, end, AT_INT64);
         step = pf_cast(&f, be, step, AT_INT64);
     }
-    PyObject *whole = pa_int(&f, (INT64_C(1) << axis) - 1);
-    PyObject *y = pf_call(&f, be, slice, pf_tensor(&f, be, x.p), begin, end, step, whole, whole);
+    int64_t before = (INT64_C(1) << axis) - 1;
+    PyObject *whole = pa_int(&f, before), *open = to_end ? pa_int(&f, 2 * before + 1) : whole;
+    PyObject *y = pf_call(&f, be, slice, pf_tensor(&f, be, x.p), begin, end, step, whole, open);
     return pa_finish(&f, cx, be, y, out);
 }
 
