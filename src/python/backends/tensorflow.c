@@ -265,10 +265,11 @@ static int front_axis(pa_frame *f, int axis, int ndim)
     return -1;
 }
 
-/* The axes as a vector, counted from the front; all of them are spelled out. */
+/* The axes as a vector (one alone as a number), counted from the front; all of them are spelled out. */
 static PyObject *axes_vector(pa_frame *f, const at_backend *be, PyObject *x, const at_axes *axes)
 {
     int ndim = pf_rank(f, be, x), count = axes->count < 0 ? ndim : axes->count;
+    if (axes->count == 1) return pa_int(f, front_axis(f, axes->axis[0], ndim));
     PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
     for (int k = 0; tuple != NULL && k < count; k++) {
         int front = axes->count < 0 ? k : front_axis(f, axes->axis[k], ndim);
@@ -451,6 +452,23 @@ static void say_index_error(const at_backend *be)
     PyErr_Restore(type, error, trace);
 }
 
+/* On a CPU TensorFlow itself looks whether an index lies in range: most do, and need no counting from the front. NULL:
+ * one does not, or this is not the place to ask. */
+static PyObject *gathered_at_once(const at_backend *be, at_array indices, const gathered *from)
+{
+    const tensorflow_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype own = pf_type(&f, indices);
+    PyObject *index = pf_tensor(&f, be, indices.p), *y = NULL;
+    if (!f.failed && (own == AT_INT32 || own == AT_INT64) && pf_runs_now(be) &&
+        pf_is_on_cpu(st, from->x) && pf_is_on_cpu(st, index))
+        y = pf_call(&f, be, gather, from->x, index, pa_int(&f, from->axis));
+    y = pa_take(&f, y);
+    if (y == NULL) PyErr_Clear();
+    return y;
+}
+
 static at_status tensorflow_take(at_context *cx, const at_backend *be, at_array x, at_array indices,
                                  int axis, at_array *out)
 {
@@ -458,6 +476,8 @@ static at_status tensorflow_take(at_context *cx, const at_backend *be, at_array 
     pa_open(&f);
     at_dtype t = pf_type(&f, x), own;
     gathered g = source_of(&f, be, x, axis);
+    PyObject *at_once = f.failed ? NULL : gathered_at_once(be, indices, &g);
+    if (at_once != NULL) return pa_finish(&f, cx, be, pa_keep(&f, at_once), out);
     PyObject *index = from_the_front(&f, indices, g.size, &own);
     bool fine = !f.failed;
     PyObject *y = pf_call(&f, be, gather, g.x, index, pa_int(&f, g.axis));
@@ -543,6 +563,17 @@ static at_status tensorflow_concatenate(at_context *cx, const at_backend *be, at
     else
         y = pf_call(&f, be, concat, list, pa_int(&f, front));
     return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status tensorflow_stack(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                                  at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *list = pa_keep(&f, PyList_New(0));
+    for (int i = 0; list != NULL && i < arrays.count; i++)
+        if (!append(cx, be, list, arrays.array[i].p, 0)) list = pa_keep(&f, NULL);
+    return pa_finish(&f, cx, be, pf_call(&f, be, pack, list, pa_int(&f, axis)), out);
 }
 
 /* --- products of matrices --------------------------------------------------------------------------------------------------- */
@@ -690,6 +721,21 @@ static at_status tensorflow_full(at_context *cx, const at_backend *be, const at_
     return pa_finish(&f, cx, be, y, out);
 }
 
+/* Zeros and ones, which TensorFlow makes without being told a shape. */
+static at_status tensorflow_full_like(at_context *cx, const at_backend *be, at_array x,
+                                      at_array fill_value, at_dtype dtype, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    double value = fill_value.be == &at_weak ? ((const at_scalar *)fill_value.p)->d : Py_NAN;
+    if ((value != 0 && value != 1) || signbit(value) || (dtype != AT_NODTYPE && dtype != t))
+        return AT_DECLINE;
+    PyObject *a = pf_tensor(&f, be, x.p);
+    PyObject *y = value == 0 ? pf_call(&f, be, zeros_like, a) : pf_call(&f, be, ones_like, a);
+    return pa_finish(&f, cx, be, y, out);
+}
+
 /* The bounds of a range: numbers where they are known, and tensors of int64 or float64. */
 typedef struct bounds {
     PyObject *start, *stop, *step; /* Python numbers, or NULL where one of them is not known */
@@ -821,6 +867,8 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
 #include "anytensor/ops.def"
         .rsqrt = tensorflow_rsqrt,
         .clip = tensorflow_clip,
+        .full_like = tensorflow_full_like,
+        .stack = tensorflow_stack,
         .segment_sum = pf_segment_sum,
         .segment_mean = pf_segment_mean,
         .segment_variance = pf_segment_variance,

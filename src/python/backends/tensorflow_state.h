@@ -177,6 +177,9 @@ void pf_eager_clear(pf_eager *e);
 at_dtype pf_eager_dtype(const tensorflow_state *st, PyObject *x);
 PyObject *pf_eager_sizes(const tensorflow_state *st, PyObject *x);
 
+/* Whether an eager tensor lies on a CPU. */
+bool pf_is_on_cpu(const tensorflow_state *st, PyObject *x);
+
 /* The choice of path: whether one of our ops has been run on these operands, data and ids first and the number of
  * segments last. False, without a result or an exception, where TensorFlow's own ops are to be used. */
 bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObject *const *operands,

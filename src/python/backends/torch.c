@@ -383,6 +383,8 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
         return pa_finish(&f, cx, be, x.p, out);
     if (axes->count < 0 && !keepdims)
         return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p), out);
+    if (axes->count == 1 && !keepdims) /* torch reads a number faster than a tuple and keywords */
+        return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p, pa_int(&f, axes->axis[0])), out);
     PyObject *dim = axes_tuple(&f, be, x.p, axes);
     if (dim != NULL && PyTuple_GET_SIZE(dim) == 0) return pa_finish(&f, cx, be, x.p, out);
     PyObject *y = pa_call_named(&f, st->fn[fn], CONSTANT(st, named_dim_keepdim), x.p, dim,
@@ -438,9 +440,8 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
     torch_state *st = state_of(be);
     pa_frame f;
     pa_open(&f);
-    if (axes.count < 0 && !keepdims)
-        return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out),
-                           out);
+    if (axes.count <= 1 && axes.count != 0 && !keepdims)
+        return reduce_sum(cx, be, FN_prod, x, &axes, false, out);
     PyObject *dims = axes_tuple(&f, be, x.p, &axes);
     PyObject *y = x.p;
     int ndim = rank(&f, be, x.p);
@@ -508,6 +509,7 @@ static PyObject *index_axis(pa_frame *f, const at_backend *be, PyObject *x, PyOb
         return pa_keep(f, NULL);
     }
     int before = axis < 0 ? axis + ndim : axis;
+    if (before == 0 && index != NULL) return pa_keep(f, PyObject_GetItem(x, index));
     PyObject *key = pa_keep(f, PyTuple_New(before + 1));
     for (int k = 0; key != NULL && k < before; k++) {
         PyObject *all = PySlice_New(NULL, NULL, NULL);
@@ -544,11 +546,11 @@ static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_arra
     pa_frame f;
     pa_open(&f);
     PyObject *counts = repeats.be == be ? to_index(&f, repeats) : pa_number(&f, repeats);
-    PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
-    PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
-    PyObject *rows = t == AT_NODTYPE ? source : cast(&f, be, source, AT_INT64);
-    PyObject *y =
-        pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
+    PyObject *rows = t == AT_NODTYPE ? x.p : cast(&f, be, x.p, AT_INT64), *y;
+    if (axis == AT_NO_AXIS) /* torch flattens by itself */
+        y = pa_call(&f, st->fn[FN_repeat_interleave], rows, counts);
+    else
+        y = pa_call(&f, st->fn[FN_repeat_interleave], rows, counts, pa_int(&f, axis));
     return pa_finish(&f, cx, be, t == AT_NODTYPE ? y : cast(&f, be, y, t), out);
 }
 
@@ -852,6 +854,11 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #define OP(kind, name, level, ...) ATI_SLOT_##level(name)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
+        .clip = pt_clip,
+        .fill_nan = pt_fill_nan,
+        .nan_to_num = pt_nan_to_num,
+        .full_like = pt_full_like,
+        .stack = pt_stack,
         .segment_sum = pt_segment_sum,
         .segment_min = pt_segment_min,
         .segment_max = pt_segment_max,
