@@ -373,7 +373,7 @@ typedef struct peak_row {
 static const peak_row peaks[] = {
     {"rsqrt", {3, 3, 3}},
     {"fill_nan", {3, 3, 3}},
-    {"equal_nan", {4, 4, 4}},
+    {"equal_nan", {5, 5, 5}},
     {"fill_nan_mask", {3, 3, 3}},
     {"nan_to_num", {5, 5, 5}},
     {"clip", {3, 3, 3}},
