@@ -236,7 +236,8 @@ AT_API at_array at_cast(at_frame *f, at_array x, at_dtype dtype);
  *  Shapes   x (..., M, K), y (..., K, N) -> (..., M, N); a vector x (K) or y (K) has no M or N, two give 0-d
  *  Dtypes   the common dtype; integers wrap, half types add in float32, bool is "or" of "and".
  *  Empty    K of 0 gives zeros.
- *  Errors   ValueError a 0-d operand, unequal K, batches that do not broadcast. */
+ *  Errors   ValueError a 0-d operand, unequal K, batches that do not broadcast.
+ *  Differs  under torch.autocast torch chooses the dtype of a product. */
 AT_API at_array at_matmul(at_frame *f, at_array x, at_array y);
 
 /* --- constructors -------------------------------------------------------------------------------- */

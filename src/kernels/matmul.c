@@ -86,15 +86,21 @@ static int64_t at_most(int64_t n) { return n < BLOCK ? n : BLOCK; }
 #define REAL(t) MATMUL(t, MULTIPLY_ADD_REAL, ADD_REAL)
 MATMUL(b8, AND_OR, OR)
 WHOLE(u8)
-WHOLE(u16) WHOLE(u32) WHOLE(u64) REAL(f16) REAL(bf16) REAL(f32) REAL(f64)
+WHOLE(u16)
+WHOLE(u32)
+WHOLE(u64)
+REAL(f16)
+REAL(bf16)
+REAL(f32)
+REAL(f64)
 
-    /* Signed integers are multiplied as unsigned ones: the bits are the same. */
-    static block_rows *const by_dtype[] = {
-        [AT_BOOL] = rows_b8,     [AT_INT8] = rows_u8,       [AT_INT16] = rows_u16,
-        [AT_INT32] = rows_u32,   [AT_INT64] = rows_u64,     [AT_UINT8] = rows_u8,
-        [AT_UINT16] = rows_u16,  [AT_UINT32] = rows_u32,    [AT_UINT64] = rows_u64,
-        [AT_FLOAT16] = rows_f16, [AT_BFLOAT16] = rows_bf16, [AT_FLOAT32] = rows_f32,
-        [AT_FLOAT64] = rows_f64,
+/* Signed integers are multiplied as unsigned ones: the bits are the same. */
+static block_rows *const by_dtype[] = {
+    [AT_BOOL] = rows_b8,     [AT_INT8] = rows_u8,       [AT_INT16] = rows_u16,
+    [AT_INT32] = rows_u32,   [AT_INT64] = rows_u64,     [AT_UINT8] = rows_u8,
+    [AT_UINT16] = rows_u16,  [AT_UINT32] = rows_u32,    [AT_UINT64] = rows_u64,
+    [AT_FLOAT16] = rows_f16, [AT_BFLOAT16] = rows_bf16, [AT_FLOAT32] = rows_f32,
+    [AT_FLOAT64] = rows_f64,
 };
 
 /* --- batches ------------------------------------------------------------------------------------------- */

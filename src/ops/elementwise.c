@@ -32,24 +32,19 @@ void ati_fill_nan_mask(at_frame *f, at_array x, at_array value, at_array *out)
     out[0] = at_where(f, out[1], value, x);
 }
 
-/* Where a is NaN; of a scalar beside an array, which must stay one, the answer is a scalar. */
-static at_array gaps_of(at_frame *f, at_array a, at_scalar *place)
+static bool is_nan_scalar(at_array a)
 {
-    if (at_failed(f) || !(a.be->traits & AT_WEAK)) return at_is_nan(f, a);
-    return at_scalar_bool(place, a.be == &at_weak && isnan(((const at_scalar *)a.p)->d));
+    return a.be == &at_weak && isnan(((const at_scalar *)a.p)->d);
 }
 
-/* Beside a NaN of x it is y that decides; elsewhere a NaN of y equals nothing. */
+/* Beside a NaN of x it is y that decides; elsewhere a NaN of y equals nothing. A scalar decides at once. */
 at_array ati_equal_nan(at_frame *f, at_array x, at_array y)
 {
-    at_scalar place;
-    if (x.be->traits & AT_WEAK) {
-        at_array scalar = x;
-        x = y;
-        y = scalar;
-    }
-    at_array gaps = at_is_nan(f, x), others = gaps_of(f, y, &place);
-    at_array same = at_equal(f, x, y);
+    at_array array = x.be->traits & AT_WEAK ? y : x, other = x.be->traits & AT_WEAK ? x : y;
+    if (is_nan_scalar(other)) return at_is_nan(f, array);
+    at_array same = at_equal(f, array, other);
+    if (other.be->traits & AT_WEAK) return same;
+    at_array gaps = at_is_nan(f, array), others = at_is_nan(f, other);
     return at_where(f, gaps, others, same);
 }
 

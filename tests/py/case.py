@@ -160,10 +160,13 @@ def fits(fw, case):
 
 
 def is_identity(case):
-    """Whether the result holds the ends of its integers: those of the case's dtype, not of the row's."""
-    if case.dtype not in oracle.WIDTH:
+    """Whether the result holds the ends of its dtype: of the case's, not of the row's."""
+    if case.dtype in oracle.WIDTH:
+        ends = {oracle.lowest(case.dtype), oracle.highest(case.dtype)} - {0}
+    elif case.dtype == "float64":
+        ends = {np.finfo(np.float64).max}
+    else:
         return False
-    ends = {oracle.lowest(case.dtype), oracle.highest(case.dtype)} - {0}
     return bool(ends & set(oracle.objects(case.want).ravel()))
 
 

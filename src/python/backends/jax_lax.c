@@ -105,39 +105,27 @@ BINARY_SLOT(equal)
 BINARY_SLOT(maximum)
 BINARY_SLOT(minimum)
 
-/* Integers are finite, and never NaN. */
-static PyObject *everywhere(pa_frame *f, const at_backend *be, PyObject *x, bool truth)
-{
-    return pa_call(f, FN(be, full), shape_of(f, be, x), truth ? Py_True : Py_False,
-                   dtype_object(f, be, AT_BOOL));
-}
-
+/* Integers are equal to themselves, so what they answer is made of them, and lies where they lie. */
 at_status pj_lax_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
-    at_dtype t = AT_OTHER;
-    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
     pa_frame f;
     pa_open(&f);
-    PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, ne), x.p, x.p)
-                                                   : everywhere(&f, be, x.p, false);
-    return pa_finish(&f, cx, be, y, out);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, ne), x.p, x.p), out);
 }
 
 at_status pj_lax_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
     at_dtype t = AT_OTHER;
     if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    if (!ati_is_float(t) && t != AT_OTHER) return pj_lax_is_nan(cx, be, x, out);
     pa_frame f;
     pa_open(&f);
-    PyObject *y = NULL;
-    if (t == AT_BOOL || ati_is_integer(t))
-        y = everywhere(&f, be, x.p, false);
-    else if (t != AT_OTHER)
-        y = pa_call(&f, FN(be, equal), pa_call(&f, FN(be, abs), x.p),
-                    stretch(&f, be, number(&f, be, Py_HUGE_VAL, t), shape_of(&f, be, x.p)));
-    else
-        PyErr_SetString(PyExc_TypeError, "expected a bool, integer or floating dtype");
-    return pa_finish(&f, cx, be, y, out);
+    PyObject *size = pa_call(&f, FN(be, abs), x.p); /* of complex numbers a real one */
+    if (t == AT_OTHER && size != NULL && pj_read_dtype(cx, (at_array){size, be}, &t) != AT_OK)
+        size = pa_keep(&f, NULL);
+    PyObject *infinity = t == AT_OTHER ? NULL : number(&f, be, Py_HUGE_VAL, t);
+    infinity = stretch(&f, be, infinity, shape_of(&f, be, x.p));
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, equal), size, infinity), out);
 }
 
 at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_array *out)
@@ -147,7 +135,7 @@ at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_
     pa_frame f;
     pa_open(&f);
     PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, is_finite), x.p)
-                                                   : everywhere(&f, be, x.p, true);
+                                                   : pa_call(&f, FN(be, equal), x.p, x.p);
     return pa_finish(&f, cx, be, y, out);
 }
 

@@ -253,7 +253,7 @@ static at_status plain_call(at_context *cx, const at_backend *be, int fn, PyObje
     }
 
 /* Scalars go to torch as they are: beside a tensor they take its dtype there too. maximum and minimum alone want
- * tensors. */
+ * tensors, and torch.jit.trace knows no truths as scalars. */
 static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int count,
                               const at_array *operand, bool as_tensors, at_array *out)
 {
@@ -267,9 +267,9 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
     if (torch_dtype(cx, beside, &t) != AT_OK) return cx->status;
     for (int i = 0; i < count; i++) {
         at_array a = operand[i];
-        args[i + 1] = a.be == be   ? a.p
-                      : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
-                                   : pa_number_as(&f, a, t);
+        args[i + 1] = a.be == be                   ? a.p
+                      : as_tensors || t == AT_BOOL ? scalar_tensor(&f, be, a, t, beside.p)
+                                                   : pa_number_as(&f, a, t);
     }
     return pa_finish(&f, cx, be,
                      pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
