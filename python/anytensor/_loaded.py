@@ -6,6 +6,7 @@ the import has succeeded.
 """
 
 import sys
+from typing import no_type_check
 
 _waiting = {}  # module name -> callbacks, in the order in which they came
 
@@ -54,6 +55,7 @@ def _drain(name):
             callback(module)
 
 
+@no_type_check
 def module_if_loaded(name, callback=None, *, raises=False):
     """The module of that name if it is loaded, else None; it is never imported.
 

@@ -1,10 +1,12 @@
 """promote_options(): how NumPy arrays join the other framework in a call."""
 
 from contextlib import ContextDecorator
+from typing import no_type_check
 
 from . import _core
 
 
+@no_type_check
 class promote_options(ContextDecorator):
     """Sets how NumPy arrays join another framework, within a ``with`` block or a decorated function.
 
