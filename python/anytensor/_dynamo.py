@@ -12,6 +12,7 @@ from typing import no_type_check
 import numpy as np
 
 from . import _core
+from .backends import DTYPES
 
 torch = None  # once there is one; Dynamo knows it by this name
 
@@ -40,15 +41,11 @@ def _leave_options(token):
     return None
 
 
-_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_DTYPES += ("float16", "bfloat16", "float32", "float64")
-
-
 @no_type_check
 def _dtype(name, like):
     if isinstance(like, np.ndarray):
         return np.dtype(name)
-    if name not in _DTYPES:
+    if name not in DTYPES:
         raise AttributeError(f"dtype: argument 'name': torch has no dtype {name!r}")
     return getattr(torch, name)
 

@@ -22,8 +22,9 @@ __all__ = [
     "get_backend",
 ]
 
-_DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_DTYPES += ("float16", "bfloat16", "float32", "float64")
+DTYPES = frozenset(
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64".split()
+)
 _REDUCTIONS = {"sum": _core.segment_sum, "min": _core.segment_min, "max": _core.segment_max}
 
 
@@ -38,7 +39,7 @@ class AbstractBackend:
         return f"<anytensor backend for {self.framework_name}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _DTYPES:
+        if name not in DTYPES:
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         return _core.dtype(name, self.from_numpy(np.zeros(1, np.float32)))
 

@@ -14,7 +14,7 @@ _package = sys.modules[__package__]
 
 @no_type_check
 def __getattr__(name):
-    if name.startswith("_"):
+    if name not in _package.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_package, name)
 

@@ -4,10 +4,11 @@ import math
 from typing import Any, no_type_check
 
 from . import _core
+from .backends import DTYPES
 
 __all__ = ["empty_segment_identity"]
 
-_WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_WHOLE = {name for name in DTYPES if "int" in name}
 
 
 @no_type_check
