@@ -151,7 +151,7 @@ py-tests: build/wheel
 	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(addprefix py-tests-,$(SELECTIONS)) || \
 	    { $(PYTHON) tools/test_summary.py $(addprefix py-tests-,$(SELECTIONS)); exit 1; }
 $(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
-	$(call pytest,$(BIN)/python,$@,--only $*)
+	$(call pytest,$(BIN)/python,$@,--only $* $(if $(filter rest,$*),docs))
 # The case list is one small program per case; jax_modes alone meets XLA as users do.
 py-tests-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 numpy-tests: $(NUMPY)/.installed
