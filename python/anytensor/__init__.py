@@ -5,9 +5,9 @@ docs/reference.md. No array framework is imported here, nor later: a framework i
 """
 
 import importlib
-from typing import TYPE_CHECKING, no_type_check
+from typing import TYPE_CHECKING
 
-from . import backends
+from . import _hook, backends
 from ._core import (
     __version__,
     align_arrays,
@@ -192,7 +192,7 @@ newaxis = None
 
 if not TYPE_CHECKING:
 
-    @no_type_check
+    @_hook.no_type_check
     def __getattr__(name):
         """einops and jaxtyping are imported when one of their names is first used."""
         if name not in __all__:

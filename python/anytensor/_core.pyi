@@ -7,7 +7,7 @@ from jaxtyping import Integer, Shaped
 from numpy.typing import NDArray
 
 _ArrayT = TypeVar("_ArrayT")  # an array of any framework
-_Scalar: TypeAlias = float | np.generic  # beside an array; a Python scalar takes the array's dtype
+_Scalar: TypeAlias = int | float | np.generic  # beside an array; a Python scalar takes the array's dtype
 _Size: TypeAlias = int | Any  # a number, a 0-d integer array, or the framework's symbol while it traces
 
 __version__: str

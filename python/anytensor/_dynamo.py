@@ -7,11 +7,11 @@ import hook leaves them as they are.
 """
 
 import math
-from typing import no_type_check
 
 import numpy as np
 
 from . import _core
+from ._hook import no_type_check
 from .backends import DTYPES
 
 torch = None  # once there is one; Dynamo knows it by this name

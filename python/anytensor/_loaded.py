@@ -6,7 +6,11 @@ the import has succeeded.
 """
 
 import sys
-from typing import no_type_check
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ._hook import no_type_check
 
 _waiting = {}  # module name -> callbacks, in the order in which they came
 
@@ -56,7 +60,9 @@ def _drain(name):
 
 
 @no_type_check
-def module_if_loaded(name, callback=None, *, raises=False):
+def module_if_loaded(
+    name: str, callback: Callable[[ModuleType], Any] | None = None, *, raises: bool = False
+) -> ModuleType | None:
     """The module of that name if it is loaded, else None; it is never imported.
 
     callback(module) runs at once if the module is loaded, otherwise as soon as it is first imported.

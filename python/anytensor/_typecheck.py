@@ -8,9 +8,9 @@ import), or after enable_typecheck(), these are the public functions. JAXTYPING_
 import functools
 import importlib
 import sys
-from typing import no_type_check
 
 from . import _core
+from ._hook import no_type_check
 from .torchscript import register_public
 
 _CHECKED = f"{__package__}._checked"
@@ -55,7 +55,7 @@ def use_checked():
 
 
 @no_type_check
-def enable_typecheck(typechecker="beartype.beartype"):
+def enable_typecheck(typechecker: str | None = "beartype.beartype") -> None:
     """Checks the arguments and results of the public functions from now on: dtypes, ranks, sizes that must agree.
 
     typechecker   what jaxtyping checks with: "module.function", or None for nothing

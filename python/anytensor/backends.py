@@ -5,11 +5,12 @@ For programs of the first versions; the functions of the package choose the fram
 
 import math
 import sys
-from typing import Any, no_type_check
+from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._hook import no_type_check
 
 __all__ = [
     "AbstractBackend",

@@ -2,11 +2,11 @@
 
 import functools
 import sys
-from typing import no_type_check
 
 import numpy as np
 
 from . import _core
+from ._hook import no_type_check
 from .namespace import array_namespace
 
 _package = sys.modules[__package__]
@@ -17,10 +17,6 @@ def __getattr__(name):
     if name not in _package.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_package, name)
-
-
-def __dir__():
-    return sorted({*globals(), *_package.__all__})
 
 
 @no_type_check

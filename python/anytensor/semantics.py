@@ -1,9 +1,10 @@
 """What holds for segment operations of every framework: the value of a segment without rows."""
 
 import math
-from typing import Any, no_type_check
+from typing import Any
 
 from . import _core
+from ._hook import no_type_check
 from .backends import DTYPES
 
 __all__ = ["empty_segment_identity"]

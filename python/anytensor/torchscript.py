@@ -7,9 +7,9 @@ that was saved needs them again: import torch and anytensor before it is loaded.
 
 import inspect
 import sys
-from typing import no_type_check
 
 from . import _core
+from ._hook import no_type_check
 from ._loaded import module_if_loaded
 
 _TYPES = {"num_segments": "SymInt", "total_length": "SymInt", "sorted": "bool", "constant": "Scalar"}
@@ -60,7 +60,7 @@ def _install(torch):
 
 
 @no_type_check
-def enable_torchscript():
+def enable_torchscript() -> bool:
     """Lets torch.jit.script compile calls of the functions of segments and partitions.
 
     Called when the package is imported. True once it is done; False while torch is not imported: then it is done as
