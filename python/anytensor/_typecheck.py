@@ -33,9 +33,9 @@ def steps_aside(checked):
 
 @no_type_check
 def is_hooked():
-    """Whether an import hook of jaxtyping would rewrite _checked.py."""
+    """Whether an import hook of jaxtyping would rewrite _checked.py, and may."""
     finders = [finder for finder in sys.meta_path if type(finder).__module__.startswith("jaxtyping")]
-    return any(finder.should_instrument(_CHECKED) for finder in finders)
+    return any(finder.should_instrument(_CHECKED) for finder in finders) and not is_disabled()
 
 
 @no_type_check

@@ -1,8 +1,9 @@
 """Names for annotations, by both ways to import them. Read by mypy and pyright, and run."""
 
-from typing import Any, assert_type
+from typing import Any
 
 import numpy as np
+from typing_extensions import assert_type
 
 import anytensor as at
 from anytensor.core import exp

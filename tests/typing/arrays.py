@@ -1,9 +1,10 @@
 """The array that goes in is the kind of array that comes out. Read by mypy and pyright, never run."""
 
-from typing import Any, assert_type
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import assert_type
 
 import anytensor as at
 from anytensor import native
