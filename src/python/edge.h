@@ -41,6 +41,7 @@ struct pa_state {
     at_backend tensorflow, tensorflow_symbol;
     struct pa_space *spaces; /* one backend per Array API namespace seen (backends/array_api.c) */
     PyObject *options;       /* context variable: how NumPy arrays join, see pa_options */
+    PyObject *unknown_array; /* exception: an object that is no array, see info.c */
     pa_known_type known[PA_KNOWN_TYPES];
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
@@ -300,6 +301,19 @@ PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t na
  * far, or None where this torch has no door for them; which way rows and ids go: 0 formula, 1 operator, 2 derivative. */
 PyObject *pt_py_kernels(PyObject *module, PyObject *none);
 PyObject *pt_py_way(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
+/* --- facts about arrays (info.c), and whether arguments have sizes to check (checkable.c) ------------- */
+
+/* Adds the functions and their exception to the module; 0 or -1. */
+int pa_info_init(PyObject *module, pa_state *st);
+PyObject *pa_checkable(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+/* NumPy's scalar type of a dtype; new reference. */
+PyObject *pa_numpy_type(const at_backend *be, at_dtype t);
+/* The namespace behind a backend of backends/array_api.c, borrowed. */
+PyObject *pa_space_namespace(const at_backend *be);
+/* Whether torch.jit.trace is going on; whether a graph of TensorFlow's is being made. */
+bool pt_is_traced(const at_backend *be);
+bool pf_is_tracing(const at_backend *be);
 
 /* The method table of the ops (methods.c), ends with an empty row. */
 extern PyMethodDef pa_methods[];

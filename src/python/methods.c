@@ -217,6 +217,7 @@ PyMethodDef pa_methods[] = {
     {"_formula", (PyCFunction)(void (*)(void))py_formula, METH_FASTCALL, NULL},
     {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
     {"_leave_options", pa_leave_options, METH_O, NULL},
+    {"_checkable", (PyCFunction)(void (*)(void))pa_checkable, METH_FASTCALL, NULL},
     {"_torch_kernels", pt_py_kernels, METH_NOARGS, NULL},
     {"_torch_way", (PyCFunction)(void (*)(void))pt_py_way, METH_FASTCALL, NULL},
     {"_native_from_dlpack", (PyCFunction)(void (*)(void))pa_native_from_dlpack, METH_FASTCALL,

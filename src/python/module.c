@@ -60,6 +60,7 @@ static int execute(PyObject *module)
         pa_options_init(st) < 0 || pa_native_make(st) < 0 || check(&st->native) < 0)
         return -1;
     st->ndarray = pa_ndarray_type();
+    if (pa_info_init(module, st) < 0) return -1;
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
     return add_ops(module) < 0 ? -1 : add_aliases(module);
 }
@@ -68,6 +69,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     pa_state *st = pa_state_of(module);
     Py_VISIT(st->options);
+    Py_VISIT(st->unknown_array);
     Py_VISIT(st->native_type);
     int stop = pa_numpy_visit(&st->numpy, visit, arg);
     return stop ? stop : pa_registry_visit(st, visit, arg);
@@ -78,6 +80,7 @@ static int clear(PyObject *module)
     pa_state *st = pa_state_of(module);
     pa_registry_clear(st);
     Py_CLEAR(st->options);
+    Py_CLEAR(st->unknown_array);
     Py_CLEAR(st->native_type);
     pa_numpy_clear(&st->numpy);
     pa_args_clear(st);

@@ -126,6 +126,8 @@ bool pf_runs_now(const at_backend *be)
     return yes;
 }
 
+bool pf_is_tracing(const at_backend *be) { return !pf_runs_now(be); }
+
 PyObject *pf_integer(pa_frame *f, const at_backend *be, int64_t value, at_dtype t)
 {
     PyObject *number = t == AT_UINT64 && !f->failed

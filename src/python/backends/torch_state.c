@@ -57,6 +57,8 @@ bool pt_is_host(const torch_state *st, PyObject *x)
            pt_flag(st, x, GET_is_cpu);
 }
 
+bool pt_is_traced(const at_backend *be) { return !pt_answers_nothing(FN(be, tracing_state)); }
+
 bool pt_is_unwatched(const torch_state *st)
 {
     return pt_answers_nothing(st->fn[FN_dispatch_modes]) &&
