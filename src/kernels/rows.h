@@ -65,18 +65,24 @@ typedef struct ati_two_pass {
 } ati_two_pass;
 
 typedef enum ati_pass {
-    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / total */
+    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / total; x is at most p */
+    ATI_MILD_SOFTMAX, /* sum += exp(x); to = exp(x) / total; x is mild (ati_mild) */
     ATI_NORMALIZE,    /* sum += x; to = x / total, 0 where that is 0 */
     ATI_SOFTMAX_BACK, /* sum += x y; to = x (y - total) */
     ATI_EXTREME_BACK, /* sum += [x = p]; to = [x = p] q / total */
     ATI_PASSES
 } ati_pass;
 
+/* Whether all elements of count rows, step bytes apart, are mild: neither NaN nor so large (60, of doubles 300) that
+ * sums of their exponentials, or quotients of these, would leave the range of the dtype. */
+typedef bool ati_mild(const char *x, int64_t step, int64_t count, int64_t width);
+
 typedef struct ati_rows {
     const char *name;
     ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
     ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
     ati_two_pass pass[ATI_PASSES][AT_OTHER];
+    ati_mild *mild[AT_OTHER]; /* of floats */
 } ati_rows;
 
 /* The loops for this processor; AT_SIMD=base, avx2 or avx512 asks for less. */

@@ -276,67 +276,73 @@ KEEP_IF(double, uint64_t)
     }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
-/* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. */
-#define SOFTMAX(t, type)                                                                           \
-    ATI_INLINE void exps_##t(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)           \
+/* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. The first
+ * pass leaves it in the result, unless that is of a half type and would round it: there both passes compute it. */
+#define SOFTMAX(name, t, type, use_p, keeps)                                                       \
+    ATI_INLINE void name##_##t##_exps(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)  \
     {                                                                                              \
         for (int64_t e = 0; e < w->rows; e++)                                                      \
             for (int64_t k = 0; k < cols; k++)                                                     \
-                y[e * cols + k] = ELEMENT(t, YES, x, k) - ELEMENT(t, YES, p, k);                   \
+                y[e * cols + k] = ELEMENT(t, YES, x, k) - ELEMENT(t, use_p, p, k);                 \
         for (int64_t k = 0; k < w->rows * cols; k++) y[k] = exp_##t(y[k]);                         \
     }                                                                                              \
-    ATI_INLINE void softmax_add_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    ATI_INLINE void name##_add_##t##_cols(const ati_tile *w, int64_t cols)                         \
     {                                                                                              \
         ati_value_##t y[ATI_TILE];                                                                 \
-        exps_##t(w, cols, y);                                                                      \
+        name##_##t##_exps(w, cols, y);                                                             \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
             double *restrict sum = w->sum[e];                                                      \
+            if (keeps) memcpy(w->to[e], y + e * cols, (size_t)cols * sizeof *y);                   \
             for (int64_t k = 0; k < cols; k++) sum[k] += (double)y[e * cols + k];                  \
         }                                                                                          \
     }                                                                                              \
-    ATI_INLINE void softmax_map_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    ATI_INLINE void name##_map_##t##_cols(const ati_tile *w, int64_t cols)                         \
     {                                                                                              \
         ati_value_##t y[ATI_TILE];                                                                 \
-        exps_##t(w, cols, y);                                                                      \
+        if (!keeps) name##_##t##_exps(w, cols, y);                                                 \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
             const char *total = w->total[e];                                                       \
             char *restrict to = w->to[e];                                                          \
             for (int64_t k = 0; k < cols; k++) {                                                   \
-                ati_value_##t s;                                                                   \
+                char *at = to + k * (int64_t)sizeof(ati_memory_##t);                               \
+                ati_value_##t s, v = keeps ? ati_load_##t(at) : y[e * cols + k];                   \
                 memcpy(&s, total + k * (int64_t)sizeof s, sizeof s);                               \
-                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t), y[e * cols + k] / s);      \
+                ati_store_##t(at, v / s);                                                          \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    ATI_INLINE void flat_exps_##t(const ati_flat *w, ati_value_##t *restrict y)                    \
+    ATI_INLINE void name##_##t##_flat_exps(const ati_flat *w, ati_value_##t *restrict y)           \
     {                                                                                              \
         for (int64_t e = 0; e < w->count; e++)                                                     \
-            y[e] = FLAT(t, YES, x, e) - FLAT(t, YES, p, w->at[e]);                                 \
-        for (int64_t e = 0; e < w->count; e++) y[e] = exp_##t(y[e]);                               \
+            y[e] = FLAT(t, YES, x, e) - FLAT(t, use_p, p, w->at[e]);                               \
+        for (int64_t e = 0; e < w->count; e++) y[e] = keep_if_##type(w->kept[e], exp_##t(y[e]));   \
     }                                                                                              \
-    static void softmax_add_##t##_flat(const ati_flat *w)                                          \
+    static void name##_add_##t##_flat(const ati_flat *w)                                           \
     {                                                                                              \
         ati_value_##t y[ATI_TILE];                                                                 \
         double *restrict sum = w->sum;                                                             \
-        flat_exps_##t(w, y);                                                                       \
-        for (int64_t e = 0; e < w->count; e++)                                                     \
-            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], y[e]);                             \
+        name##_##t##_flat_exps(w, y);                                                              \
+        if (keeps) memcpy(w->to, y, (size_t)w->count * sizeof *y);                                 \
+        for (int64_t e = 0; e < w->count; e++) sum[w->at[e]] += (double)y[e];                      \
     }                                                                                              \
-    static void softmax_map_##t##_flat(const ati_flat *w)                                          \
+    static void name##_map_##t##_flat(const ati_flat *w)                                           \
     {                                                                                              \
-        ati_value_##t y[ATI_TILE];                                                                 \
-        char *restrict to = w->to;                                                                 \
-        flat_exps_##t(w, y);                                                                       \
-        for (int64_t e = 0; e < w->count; e++) y[e] = y[e] / TOTAL(t, w->at[e]);                   \
+        ati_value_##t y[ATI_TILE], s[ATI_TILE];                                                    \
+        if (keeps)                                                                                 \
+            memcpy(y, w->to, (size_t)w->count * sizeof *y);                                        \
+        else                                                                                       \
+            name##_##t##_flat_exps(w, y);                                                          \
+        for (int64_t e = 0; e < w->count; e++) s[e] = TOTAL(t, w->at[e]);                          \
         for (int64_t e = 0; e < w->count; e++)                                                     \
-            ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
-                          keep_if_##type(w->kept[e], y[e]));                                       \
+            ati_store_##t(w->to + e * (int64_t)sizeof(ati_memory_##t),                             \
+                          keep_if_##type(w->kept[e], y[e] / s[e]));                                \
     }                                                                                              \
-    BOTH_WIDTHS(softmax_add_##t)                                                                   \
-    BOTH_WIDTHS(softmax_map_##t)
+    BOTH_WIDTHS(name##_add_##t)                                                                    \
+    BOTH_WIDTHS(name##_map_##t)
 
-#define TWO_PASSES(t, type)                                                                        \
-    SOFTMAX(t, type)                                                                               \
+#define TWO_PASSES(t, type, keeps)                                                                 \
+    SOFTMAX(softmax, t, type, YES, keeps)                                                          \
+    SOFTMAX(mild_softmax, t, type, NO, keeps)                                                      \
     ADD(normalize_add, t, type, NO, NO, ITSELF)                                                    \
     MAP(normalize_map, t, type, NO, NO, SHARE)                                                     \
     ADD(softmax_back_add, t, type, YES, NO, TIMES)                                                 \
@@ -344,10 +350,37 @@ KEEP_IF(double, uint64_t)
     ADD(extreme_back_add, t, type, NO, YES, IS_PEAK)                                               \
     MAP(extreme_back_map, t, type, NO, YES, SHARE_OF_PEAK)
 
-TWO_PASSES(f16, float)
-TWO_PASSES(bf16, float)
-TWO_PASSES(f32, float)
-TWO_PASSES(f64, double)
+TWO_PASSES(f16, float, NO)
+TWO_PASSES(bf16, float, NO)
+TWO_PASSES(f32, float, YES)
+TWO_PASSES(f64, double, YES)
+
+/* Whether all elements of count rows, step bytes apart, are mild. NaN is not. */
+#define MILD(t, limit)                                                                             \
+    ATI_INLINE int some_wild_##t(const char *x, int64_t count)                                     \
+    {                                                                                              \
+        int wild = 0;                                                                              \
+        for (int64_t k = 0; k < count; k++) {                                                      \
+            ati_value_##t v = ati_load_##t(x + k * (int64_t)sizeof(ati_memory_##t));               \
+            wild |= !((v <= (limit)) & (v >= -(limit)));                                           \
+        }                                                                                          \
+        return wild;                                                                               \
+    }                                                                                              \
+    static bool mild_##t(const char *x, int64_t step, int64_t count, int64_t width)                \
+    {                                                                                              \
+        int wild = 0;                                                                              \
+        if (step == width * (int64_t)sizeof(ati_memory_##t)) {                                     \
+            width *= count;                                                                        \
+            count = 1;                                                                             \
+        }                                                                                          \
+        for (int64_t e = 0; e < count; e++) wild |= some_wild_##t(x + e * step, width);            \
+        return !wild;                                                                              \
+    }
+
+MILD(f16, 60.f)
+MILD(bf16, 60.f)
+MILD(f32, 60.f)
+MILD(f64, 300.)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
@@ -398,7 +431,12 @@ const ati_rows TABLE(ATI_ROWS_NAME) = {
              [AT_BFLOAT16] = FOLDER(wide_bf16),
              [AT_FLOAT32] = FOLDER(wide_f32)},
     .pass = {[ATI_SOFTMAX] = OF_FLOATS(softmax),
+             [ATI_MILD_SOFTMAX] = OF_FLOATS(mild_softmax),
              [ATI_NORMALIZE] = OF_FLOATS(normalize),
              [ATI_SOFTMAX_BACK] = OF_FLOATS(softmax_back),
              [ATI_EXTREME_BACK] = OF_FLOATS(extreme_back)},
+    .mild = {[AT_FLOAT16] = mild_f16,
+             [AT_BFLOAT16] = mild_bf16,
+             [AT_FLOAT32] = mild_f32,
+             [AT_FLOAT64] = mild_f64},
 };

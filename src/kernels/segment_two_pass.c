@@ -3,6 +3,7 @@
  *
  * Threads take parts of the rows. In the first pass each has a table of sums of its own; as many threads take part
  * as tables are no more than the data. Data is read in order, once per pass. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,8 +245,15 @@ static ati_host copied(const ati_host *x, const ati_host *out, void *memory)
     return copy;
 }
 
-/* x that is not ready is copied to out, where each element is read before its result is written; y to memory of its
- * own. */
+/* x that is not ready is copied to out, where each element is read before its result is written. */
+static const ati_host *ready(const ati_host *x, ati_host *out, ati_host *own)
+{
+    if (is_ready(x, out)) return x;
+    *own = copied(x, out, out->data);
+    return own;
+}
+
+/* y that is not ready is copied to memory of its own. */
 static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char *p, const char *q,
                 const ati_host *ids, int64_t n, ati_host *out)
 {
@@ -259,12 +267,8 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
         own_y = copied(y, out, memory);
         y = &own_y;
     }
-    if (!is_ready(x, out)) {
-        own_x = copied(x, out, out->data);
-        x = &own_x;
-    }
     two_pass w = {.loops = ati_rows_here()->pass[pass][out->dtype],
-                  .x = x,
+                  .x = ready(x, out, &own_x),
                   .y = y,
                   .ids = ids,
                   .p = p,
@@ -281,12 +285,41 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
 
 /* --- the kernels ------------------------------------------------------------------------------------------ */
 
-bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+typedef struct look {
+    const ati_host *x;
+    ati_mild *mild;
+    int threads;
+    atomic_bool wild;
+} look;
+
+static void look_at_part(void *arg, int index)
+{
+    look *l = arg;
+    const ati_host *x = l->x;
+    int64_t width = ati_k_row_width(x), step = x->stride[0], per = GRAIN / width + 1;
+    int64_t high = ati_part(x->dim[0], index + 1, l->threads);
+    for (int64_t row = ati_part(x->dim[0], index, l->threads); row < high; row += per) {
+        int64_t count = per < high - row ? per : high - row;
+        if (atomic_load_explicit(&l->wild, memory_order_relaxed)) return;
+        if (!l->mild((const char *)x->data + row * step, step, count, width))
+            atomic_store_explicit(&l->wild, true, memory_order_relaxed);
+    }
+}
+
+/* Logits that are mild need no peaks: exp of each is in range, and so is a sum of them. */
+static bool are_mild(const ati_host *x)
+{
+    look l = {.x = x, .mild = ati_rows_here()->mild[x->dtype]};
+    l.threads = ati_pool_threads_for(ati_k_count(x), GRAIN);
+    ati_pool_run(l.threads, look_at_part, &l);
+    return !atomic_load(&l.wild);
+}
+
+static bool softmax_below_peaks(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
 {
     ati_host peak = *out;
     int64_t bytes;
     peak.dim[0] = n;
-    if (ati_k_count(out) == 0) return true;
     if (!ati_k_bytes(out->dtype, peak.ndim, peak.dim, &bytes)) return false;
     peak.data = ati_scratch(bytes);
     if (peak.data == NULL) return false;
@@ -295,6 +328,15 @@ bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, at
                 run(ATI_SOFTMAX, x, NULL, peak.data, NULL, ids, n, out);
     ati_scratch_free(peak.data, bytes);
     return fine;
+}
+
+bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+{
+    ati_host own;
+    if (ati_k_count(out) == 0) return true;
+    x = ready(x, out, &own);
+    return are_mild(x) ? run(ATI_MILD_SOFTMAX, x, NULL, NULL, NULL, ids, n, out)
+                       : softmax_below_peaks(x, ids, n, out);
 }
 
 bool ati_k_segment_normalize(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
