@@ -45,7 +45,7 @@ typedef struct ati_tile {
 
 typedef void ati_tile_loop(const ati_tile *t);
 
-/* Rows of one element, in one piece: up to ATI_TILE of them, with tables that entries at[e] belong to. */
+/* Rows of one element, in one piece: a block of them, with tables that entries at[e] belong to. */
 typedef struct ati_flat {
     int64_t count;
     const int64_t *at;   /* entries, all within the tables */
@@ -54,9 +54,16 @@ typedef struct ati_flat {
     double *sum;
     const char *total;
     char *to;
+    const char *ids_ahead; /* ids of the next block, which is asked for meanwhile */
+    int64_t ids_step; /* bytes from one of their ids to the next */
 } ati_flat;
 
-typedef void ati_flat_loop(const ati_flat *w);
+/* By value: a compiler that sees bytes stored would otherwise read the addresses again for every element. */
+typedef void ati_flat_loop(ati_flat w);
+
+/* Entries and whether they are kept, of count rows with ids into tables of n. */
+typedef void ati_find_entries(const int64_t *ids, int64_t n, int64_t count, int64_t *at,
+                              int32_t *kept);
 
 /* A composite in two passes: add collects into sum, map makes the result from total. */
 typedef struct ati_two_pass {
@@ -79,6 +86,7 @@ typedef bool ati_mild(const char *x, int64_t step, int64_t count, int64_t width)
 
 typedef struct ati_rows {
     const char *name;
+    ati_find_entries *find_entries;
     ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
     ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
     ati_two_pass pass[ATI_PASSES][AT_OTHER];

@@ -2,6 +2,7 @@
  *
  * Written so that gcc turns every inner loop into vector code: one stretch of memory in, one out, no branch per
  * element. Rows of one element have loops of their own, in which the compiler knows that. */
+#include "kernels/block.h"
 #include "kernels/element.h"
 #include "kernels/rows.h"
 
@@ -206,8 +207,48 @@ KEEP_IF(double, uint64_t)
 #define FLAT(t, use, rows, k)                                                                      \
     (use ? ati_load_##t(w->rows + (k) * (int64_t)sizeof(ati_memory_##t)) : (ati_value_##t)0)
 
-/* Totals are floats or doubles, aligned. */
-#define TOTAL(t, k) (((const ati_value_##t *)(const void *)w->total)[k])
+/* Rows of one element in a segment: where in the tables, and whether they are in any. */
+static void find_entries(const int64_t *ids, int64_t n, int64_t count, int64_t *restrict at,
+                         int32_t *restrict kept)
+{
+    for (int64_t e = 0; e < count; e++) {
+        bool inside = (uint64_t)ids[e] < (uint64_t)n;
+        at[e] = ids[e] & -(int64_t)inside;
+        kept[e] = inside;
+    }
+}
+
+/* Asks for the next block, bit by bit while this one waits for its entries: memory that is read in bursts of a block is
+ * not foreseen by the processor, and to ask for all of it at once is as slow as not to ask. */
+ATI_INLINE void ask_ahead(const ati_flat *w, int64_t e, int64_t size)
+{
+    __builtin_prefetch(w->ids_ahead + e * w->ids_step);
+    __builtin_prefetch(w->x + (ATI_BLOCK + e) * size);
+    __builtin_prefetch(w->to + (ATI_BLOCK + e) * size, 1);
+}
+
+/* Rows of one element on their way between tables and what is computed. Totals are floats or doubles, aligned. */
+#define ENTRIES(t)                                                                                 \
+    ATI_INLINE void collect_##t(const ati_flat *w, const ati_value_##t *terms)                     \
+    {                                                                                              \
+        double *restrict sum = w->sum;                                                             \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ask_ahead(w, e, sizeof(ati_memory_##t));                                               \
+            sum[w->at[e]] += (double)terms[e];                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    ATI_INLINE void spread_##t(const ati_flat *w, ati_value_##t *restrict totals)                  \
+    {                                                                                              \
+        const ati_value_##t *total = (const void *)w->total;                                       \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ask_ahead(w, e, sizeof(ati_memory_##t));                                               \
+            totals[e] = total[w->at[e]];                                                           \
+        }                                                                                          \
+    }
+ENTRIES(f16)
+ENTRIES(bf16)
+ENTRIES(f32)
+ENTRIES(f64)
 
 /* One name per pass and dtype, each inlined for rows of one element and for others. */
 #define BOTH_WIDTHS(name)                                                                          \
@@ -232,15 +273,17 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void name##_##t##_flat(const ati_flat *w)                                               \
+    static void name##_##t##_flat(ati_flat own)                                                    \
     {                                                                                              \
-        double *restrict sum = w->sum;                                                             \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t terms[ATI_BLOCK];                                                            \
         for (int64_t e = 0; e < w->count; e++) {                                                   \
             ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
             ati_value_##t p = FLAT(t, use_p, p, w->at[e]);                                         \
             (void)b, (void)p;                                                                      \
-            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], (type)term(type, a, b, p));        \
+            terms[e] = keep_if_##type(w->kept[e], (type)term(type, a, b, p));                      \
         }                                                                                          \
+        collect_##t(w, terms);                                                                     \
     }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
@@ -261,13 +304,16 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void name##_##t##_flat(const ati_flat *w)                                               \
+    static void name##_##t##_flat(ati_flat own)                                                    \
     {                                                                                              \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t totals[ATI_BLOCK];                                                           \
         char *restrict to = w->to;                                                                 \
+        spread_##t(w, totals);                                                                     \
         for (int64_t e = 0; e < w->count; e++) {                                                   \
             ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
             ati_value_##t p = FLAT(t, use_p, p, w->at[e]), q = FLAT(t, use_p, q, w->at[e]);        \
-            ati_value_##t s = TOTAL(t, w->at[e]);                                                  \
+            ati_value_##t s = totals[e];                                                           \
             (void)b, (void)p, (void)q;                                                             \
             type v = formula(type, a, b, p, q, s);                                                 \
             ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
@@ -317,25 +363,26 @@ KEEP_IF(double, uint64_t)
             y[e] = FLAT(t, YES, x, e) - FLAT(t, use_p, p, w->at[e]);                               \
         for (int64_t e = 0; e < w->count; e++) y[e] = keep_if_##type(w->kept[e], exp_##t(y[e]));   \
     }                                                                                              \
-    static void name##_add_##t##_flat(const ati_flat *w)                                           \
+    static void name##_add_##t##_flat(ati_flat own)                                                \
     {                                                                                              \
-        ati_value_##t y[ATI_TILE];                                                                 \
-        double *restrict sum = w->sum;                                                             \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t y[ATI_BLOCK];                                                                \
         name##_##t##_flat_exps(w, y);                                                              \
         if (keeps) memcpy(w->to, y, (size_t)w->count * sizeof *y);                                 \
-        for (int64_t e = 0; e < w->count; e++) sum[w->at[e]] += (double)y[e];                      \
+        collect_##t(w, y);                                                                         \
     }                                                                                              \
-    static void name##_map_##t##_flat(const ati_flat *w)                                           \
+    static void name##_map_##t##_flat(ati_flat own)                                                \
     {                                                                                              \
-        ati_value_##t y[ATI_TILE], s[ATI_TILE];                                                    \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t y[ATI_BLOCK], totals[ATI_BLOCK];                                             \
+        spread_##t(w, totals);                                                                     \
         if (keeps)                                                                                 \
             memcpy(y, w->to, (size_t)w->count * sizeof *y);                                        \
         else                                                                                       \
             name##_##t##_flat_exps(w, y);                                                          \
-        for (int64_t e = 0; e < w->count; e++) s[e] = TOTAL(t, w->at[e]);                          \
         for (int64_t e = 0; e < w->count; e++)                                                     \
             ati_store_##t(w->to + e * (int64_t)sizeof(ati_memory_##t),                             \
-                          keep_if_##type(w->kept[e], y[e] / s[e]));                                \
+                          keep_if_##type(w->kept[e], y[e] / totals[e]));                           \
     }                                                                                              \
     BOTH_WIDTHS(name##_add_##t)                                                                    \
     BOTH_WIDTHS(name##_map_##t)
@@ -415,6 +462,7 @@ MILD(f64, 300.)
 
 const ati_rows TABLE(ATI_ROWS_NAME) = {
     .name = TEXT(ATI_ROWS_NAME),
+    .find_entries = find_entries,
     .fold[ATI_FOLD_SUM] = {[AT_INT8] = FOLDER(sum_u8),
                            [AT_INT16] = FOLDER(sum_u16),
                            [AT_INT32] = FOLDER(sum_u32),

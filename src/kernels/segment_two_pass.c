@@ -110,10 +110,8 @@ static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids
 {
     int64_t at[ATI_BLOCK];
     int32_t kept[ATI_BLOCK];
-    for (int64_t e = 0; e < count; e++) {
-        kept[e] = (uint64_t)ids[e] < (uint64_t)w->n;
-        at[e] = kept[e] ? ids[e] : 0;
-    }
+    const int64_t step = w->ids->stride[0];
+    ati_rows_here()->find_entries(ids, w->n, count, at, kept);
     ati_flat flat = {.count = count,
                      .at = at,
                      .kept = kept,
@@ -121,10 +119,12 @@ static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids
                      .q = w->q,
                      .sum = sums,
                      .total = w->totals,
-                     .to = (char *)w->out->data + start * w->size};
+                     .to = (char *)w->out->data + start * w->size,
+                     .ids_ahead = (const char *)w->ids->data + (start + ATI_BLOCK) * step,
+                     .ids_step = step};
     flat.x = row_of(w->x, start, 0);
     flat.y = row_of(w->y, start, 0);
-    loop(&flat);
+    loop(flat);
 }
 
 /* Rows of dropped ids are zero. */
@@ -185,6 +185,12 @@ static void map_part(void *arg, int index)
     pass_rows(w, true, low, high, NULL);
 }
 
+static bool is_flat(const two_pass *w)
+{
+    return w->width == 1 && w->n > 0 && w->x->stride[0] == w->size &&
+           (w->y == NULL || w->y->stride[0] == w->size);
+}
+
 /* How many threads may have a table: together no more than the data. */
 static int adders_of(const two_pass *w)
 {
@@ -192,41 +198,30 @@ static int adders_of(const two_pass *w)
     return most < 1 ? 1 : most < w->threads ? (int)most : w->threads;
 }
 
-/* Collects the sums; false for no memory. */
-static bool add_up(two_pass *w)
+/* The sums and their totals in one block, so that scratch.c can keep it for the next kernel. */
+static bool open_tables(two_pass *w, int64_t *bytes)
 {
-    int64_t bytes, dims[] = {w->adders, w->n, w->width};
-    if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
-    int64_t all = w->n * w->width;
-    char *totals = ati_scratch(all * w->total_size);
-    w->sums = ati_scratch(bytes);
-    bool fine = w->sums != NULL && totals != NULL;
-    if (fine) {
-        ati_pool_run(w->adders, add_part, w);
-        w->totals = totals;
-        ati_pool_run(w->adders, merge_part, w);
-    } else {
-        ati_scratch_free(totals, all * w->total_size);
-    }
-    ati_scratch_free(w->sums, bytes);
-    return fine;
-}
-
-static bool is_flat(const two_pass *w)
-{
-    return w->width == 1 && w->n > 0 && w->x->stride[0] == w->size &&
-           (w->y == NULL || w->y->stride[0] == w->size);
+    int64_t all, dims[] = {w->adders, w->n, w->width};
+    if (!ati_k_bytes(AT_FLOAT64, 3, dims, bytes) || !ati_k_bytes(AT_FLOAT64, 2, dims + 1, &all) ||
+        __builtin_add_overflow(*bytes, all, bytes))
+        return false;
+    w->sums = ati_scratch(*bytes);
+    return w->sums != NULL;
 }
 
 static bool run_passes(two_pass *w)
 {
+    int64_t bytes;
     w->flat = is_flat(w);
     w->threads = ati_pool_threads_for(w->rows * w->width, GRAIN);
     w->adders = adders_of(w);
     w->total_size = w->out->dtype == AT_FLOAT64 ? 8 : 4;
-    if (!add_up(w)) return false;
+    if (!open_tables(w, &bytes)) return false;
+    ati_pool_run(w->adders, add_part, w);
+    w->totals = (char *)(w->sums + w->adders * w->n * w->width);
+    ati_pool_run(w->adders, merge_part, w);
     ati_pool_run(w->threads, map_part, w);
-    ati_scratch_free(w->totals, w->n * w->width * w->total_size);
+    ati_scratch_free(w->sums, bytes);
     return true;
 }
 
