@@ -22,10 +22,18 @@ typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t cou
 enum { ATI_RUN = 64 };
 typedef void ati_fold_run(const char *from, int64_t step, int64_t count, int64_t width, char *to);
 
-/* Folds elements, step bytes apart, into a table: element e into entry ids[e] - low of high - low entries, unless it is
- * not one of them. The same as rows of one element, without an address for each. */
-typedef void ati_fold_flat(const char *from, int64_t step, const int64_t *ids, int64_t count,
-                           int64_t low, int64_t high, char *table);
+/* Rows of one element, step bytes apart, with their ids: a block of them. */
+typedef struct ati_fold_list {
+    const char *from;
+    int64_t step, count;
+    const int64_t *ids;
+    const char *ids_ahead; /* ids of the next block, which is asked for meanwhile */
+    int64_t ids_step;
+} ati_fold_list;
+
+/* Folds such rows into a table: row e into entry ids[e] - low of high - low entries, unless it is not one of them. The
+ * same as rows of one element, without an address for each. */
+typedef void ati_fold_flat(const ati_fold_list *list, int64_t low, int64_t high, char *table);
 
 typedef struct ati_folder {
     ati_fold_rows *rows;

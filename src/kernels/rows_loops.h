@@ -74,16 +74,19 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
         for (; e + 4 <= count; e += 4) four_##name(from + e * step, step, acc, width);             \
         for (; e < count; e++) row_##name(from + e * step, acc, width);                            \
     }                                                                                              \
-    static void flat_##name(const char *from, int64_t step, const int64_t *ids, int64_t count,     \
-                            int64_t low, int64_t high, char *restrict table)                       \
+    static void flat_##name(const ati_fold_list *list, int64_t low, int64_t high,                  \
+                            char *restrict table)                                                  \
     {                                                                                              \
         enum { TO = sizeof(ati_memory_##to) };                                                     \
+        const ati_fold_list r = *list;                                                             \
         const uint64_t entries = (uint64_t)(high - low);                                           \
-        for (int64_t e = 0; e < count; e++) {                                                      \
-            uint64_t at = (uint64_t)ids[e] - (uint64_t)low;                                        \
+        for (int64_t e = 0; e < r.count; e++) {                                                    \
+            uint64_t at = (uint64_t)r.ids[e] - (uint64_t)low;                                      \
+            __builtin_prefetch(r.ids_ahead + e * r.ids_step);                                      \
+            __builtin_prefetch(r.from + (ATI_BLOCK + e) * r.step);                                 \
             if (at >= entries) continue;                                                           \
             ati_value_##to a = ati_load_##to(table + at * TO);                                     \
-            ati_value_##to v = (ati_value_##to)ati_load_##in(from + e * step);                     \
+            ati_value_##to v = (ati_value_##to)ati_load_##in(r.from + e * r.step);                 \
             ati_store_##to(table + at * TO, (ati_value_##to)keep(a, v));                           \
         }                                                                                          \
     }                                                                                              \
