@@ -63,7 +63,7 @@ typedef struct ati_flat {
     const char *total;
     char *to;
     const char *ids_ahead; /* ids of the next block, which is asked for meanwhile */
-    int64_t ids_step; /* bytes from one of their ids to the next */
+    int64_t ids_step;      /* bytes from one of their ids to the next */
 } ati_flat;
 
 /* By value: a compiler that sees bytes stored would otherwise read the addresses again for every element. */

@@ -56,8 +56,7 @@ static void fold_flat(const ati_fold_job *job, const ati_folder *folder, int64_t
                       int64_t count, const ati_table *table)
 {
     int64_t ids[ATI_BLOCK];
-    ati_fold_list list = {
-        .step = job->x->stride[0], .ids = ids, .ids_step = job->ids->stride[0]};
+    ati_fold_list list = {.step = job->x->stride[0], .ids = ids, .ids_step = job->ids->stride[0]};
     for (int64_t end = start + count; start < end; start += ATI_BLOCK) {
         list.count = ati_block_of(end - start);
         list.from = (const char *)job->x->data + start * list.step;
