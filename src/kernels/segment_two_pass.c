@@ -281,11 +281,27 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
 /* --- the kernels ------------------------------------------------------------------------------------------ */
 
 typedef struct look {
-    const ati_host *x;
+    const ati_host *x, *ids;
+    int64_t n;
     ati_mild *mild;
     int threads;
     atomic_bool wild;
 } look;
+
+/* Whether those of some rows are mild that are not dropped: what dropped ones hold changes no bit of the others. */
+static bool kept_are_mild(const look *l, int64_t row, int64_t count)
+{
+    int64_t ids[ATI_BLOCK], step = l->x->stride[0], width = ati_k_row_width(l->x);
+    for (int64_t start = row, end = row + count; start < end; start += ATI_BLOCK) {
+        int64_t some = ati_block_of(end - start);
+        const char *x = row_of(l->x, start, 0);
+        ati_ids_read(l->ids, start, some, ids);
+        for (int64_t e = 0; e < some; e++)
+            if ((uint64_t)ids[e] < (uint64_t)l->n && !l->mild(x + e * step, step, 1, width))
+                return false;
+    }
+    return true;
+}
 
 static void look_at_part(void *arg, int index)
 {
@@ -296,15 +312,15 @@ static void look_at_part(void *arg, int index)
     for (int64_t row = ati_part(x->dim[0], index, l->threads); row < high; row += per) {
         int64_t count = per < high - row ? per : high - row;
         if (atomic_load_explicit(&l->wild, memory_order_relaxed)) return;
-        if (!l->mild((const char *)x->data + row * step, step, count, width))
+        if (!l->mild(row_of(x, row, 0), step, count, width) && !kept_are_mild(l, row, count))
             atomic_store_explicit(&l->wild, true, memory_order_relaxed);
     }
 }
 
 /* Logits that are mild need no peaks: exp of each is in range, and so is a sum of them. */
-static bool are_mild(const ati_host *x)
+static bool are_mild(const ati_host *x, const ati_host *ids, int64_t n)
 {
-    look l = {.x = x, .mild = ati_rows_here()->mild[x->dtype]};
+    look l = {.x = x, .ids = ids, .n = n, .mild = ati_rows_here()->mild[x->dtype]};
     l.threads = ati_pool_threads_for(ati_k_count(x), GRAIN);
     ati_pool_run(l.threads, look_at_part, &l);
     return !atomic_load(&l.wild);
@@ -330,8 +346,8 @@ bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, at
     ati_host own;
     if (ati_k_count(out) == 0) return true;
     x = ready(x, out, &own);
-    return are_mild(x) ? run(ATI_MILD_SOFTMAX, x, NULL, NULL, NULL, ids, n, out)
-                       : softmax_below_peaks(x, ids, n, out);
+    return are_mild(x, ids, n) ? run(ATI_MILD_SOFTMAX, x, NULL, NULL, NULL, ids, n, out)
+                               : softmax_below_peaks(x, ids, n, out);
 }
 
 bool ati_k_segment_normalize(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)

@@ -169,6 +169,24 @@ static void test_rows_that_are_dropped_are_zero_whatever_they_hold(at_frame *f)
         }
 }
 
+static void test_what_dropped_rows_hold_changes_no_bit_of_the_others(at_frame *f)
+{
+    (void)f;
+    logits l = logits_new(40000, 700, 1, 5);
+    l.ids[100] = -1;
+    l.ids[39999] = 700;
+    check_softmax(&l, AT_FLOAT32, false, 0, 4e-7);
+    double *clean = l.got;
+    l.got = malloc((size_t)l.rows * 8);
+    if (l.got == NULL) abort();
+    l.x[100] = NAN;
+    l.x[39999] = INFINITY;
+    check_softmax(&l, AT_FLOAT32, false, 0, 4e-7);
+    CHECK(memcmp(l.got, clean, (size_t)l.rows * 8) == 0);
+    free(clean);
+    logits_free(&l);
+}
+
 /* Each quotient is tiny: sums of floats would be off by far more. */
 static void test_a_giant_segment_sums_to_one(at_frame *f)
 {
@@ -190,6 +208,7 @@ int main(int argc, char **argv)
         TEST(test_one_logit_beyond_the_limit_spoils_nothing),
         TEST(test_nan_and_infinities_spoil_their_own_segment_alone),
         TEST(test_rows_that_are_dropped_are_zero_whatever_they_hold),
+        TEST(test_what_dropped_rows_hold_changes_no_bit_of_the_others),
         TEST(test_a_giant_segment_sums_to_one),
     };
     return RUN(tests, plainly, argc, argv);
