@@ -33,7 +33,7 @@ def steps_aside(checked):
 
 @no_type_check
 def is_hooked():
-    """Whether an import hook of jaxtyping rewrites _checked.py, and may. A hook of release 1.1.0's modules means it, too."""
+    """Whether an import hook of jaxtyping rewrites _checked.py, and may. One for release 1.1.0's core means it, too."""
     finders = [finder for finder in sys.meta_path if type(finder).__module__.startswith("jaxtyping")]
     for finder in finders:
         if finder.should_instrument(f"{__package__}.core") and not finder.should_instrument(_CHECKED):
