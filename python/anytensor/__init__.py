@@ -51,6 +51,7 @@ from ._core import (
     zeros,
     zeros_like,
 )
+from ._cache import cache
 from ._dynamo import register as _register_dynamo
 from ._loaded import module_if_loaded
 from ._options import promote_options
@@ -60,6 +61,7 @@ __all__ = [
     "align_arrays",
     "arange",
     "astype",
+    "cache",
     "clip",
     "concatenate",
     "cumsum",

@@ -29,10 +29,36 @@ def _leave_options(token):
     return None
 
 
+def _nothing(*_, **__):
+    return None  # the cache is off inside a graph: its compiler finds what is computed twice
+
+
+def _no_space(name):
+    raise KeyError(name)
+
+
+def _has_no_space(name):
+    return False
+
+
 _EQUIVALENTS = {
     _core.shape: _shape,
     _core._enter_options: _enter_options,
     _core._leave_options: _leave_options,
+    **dict.fromkeys(
+        (
+            _core._cache_lookup,
+            _core._cache_store,
+            _core._cache_purge,
+            _core._cache_enable,
+            _core._cache_disable,
+            _core._cache_enter,
+            _core._cache_leave,
+        ),
+        _nothing,
+    ),
+    _core._cache_space: _no_space,
+    _core._cache_has: _has_no_space,
 }
 
 

@@ -487,6 +487,7 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
     e->sizes = NULL;
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
     e->cx.flags = flags;
+    if (flags == 0 && e->st->cache.roots > 0) e->cx.memo = &pa_memo;
     if (bind_positional(e, args, nargs) &&
         (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) && convert_all(e, into) &&
         one_framework(e, into))

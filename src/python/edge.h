@@ -28,6 +28,13 @@ typedef struct pa_known_type {
 
 /* --- module state ----------------------------------------------------------------------------------- */
 
+/* What the cache (cache.c) holds: its context variable, its types, and how many roots are on. */
+typedef struct pa_cache {
+    PyObject *variable, *space_type, *partition;
+    PyTypeObject *key_type, *root_type, *place_type;
+    Py_ssize_t roots;
+} pa_cache;
+
 struct pa_state {
     PyObject *module;      /* the module itself, borrowed: it owns this state */
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
@@ -41,6 +48,7 @@ struct pa_state {
     at_backend tensorflow, tensorflow_symbol;
     struct pa_space *spaces; /* one backend per Array API namespace seen (backends/array_api.c) */
     PyObject *options;       /* context variable: how NumPy arrays join, see pa_options */
+    pa_cache cache;
     pa_known_type known[PA_KNOWN_TYPES];
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
@@ -94,6 +102,9 @@ typedef struct pa_framework {
     /* Whether the comparison of two sizes (any object but a bool) may be taken as true; -1: exception. NULL: as
      * Python takes it. */
     int (*holds)(PyObject *module, PyObject *condition);
+    /* See pa_trace_of() and pa_watcher(). NULL: arrays hold values; nothing watches. */
+    PyObject *(*trace)(const at_backend *be, PyObject *x, PyObject **pulse);
+    PyObject *(*watcher)(const at_backend *be);
     int (*visit)(at_backend *be, visitproc visit, void *arg);
     void (*clear)(at_backend *be);
 } pa_framework;
@@ -115,6 +126,19 @@ const at_backend *pa_space_backend_of(pa_state *st, PyObject *obj);
 at_dtype pa_space_dtype(pa_state *st, PyObject *obj);
 void pa_spaces_clear(pa_state *st);
 int pa_spaces_visit(pa_state *st, visitproc visit, void *arg);
+
+/* The trace that an array stands in, an object that is equal to that of other arrays of this trace alone; None for an
+ * array that holds values. pulse, where it is not left alone, dies with the trace though arrays of it live on. New
+ * references; NULL with an exception. */
+PyObject *pa_trace_of(pa_state *st, const at_backend *be, PyObject *x, PyObject **pulse);
+/* What watches the framework's calls now, also those on arrays that hold values (torch's modes): None without,
+ * NotImplemented where it cannot be told from others. New reference. */
+PyObject *pa_watcher(pa_state *st, const at_backend *be);
+
+static inline bool pa_supports_weakrefs(PyObject *obj)
+{
+    return obj != NULL && PyType_SUPPORTS_WEAKREFS(Py_TYPE(obj));
+}
 
 /* Fills the backend of a framework's symbols; its state is the framework's row. */
 void pa_symbol_make(at_backend *be, const pa_framework *fw);
@@ -288,6 +312,34 @@ PyObject *pa_enter_options(PyObject *module, PyObject *const *args, Py_ssize_t n
 PyObject *pa_leave_options(PyObject *module, PyObject *token);
 PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames);
+
+/* --- the cache (cache.c) ---------------------------------------------------------------------------- */
+
+int pa_cache_init(pa_state *st);
+int pa_cache_visit(pa_state *st, visitproc visit, void *arg);
+void pa_cache_clear(pa_state *st);
+
+/* at.cache.lookup(), store() and purge(). obj: an object or a tuple of them, held weakly and compared by identity; extra
+ * may be NULL. A value is NULL without an exception where there is none, or the cache is off. */
+PyObject *pa_cache_lookup(pa_state *st, PyObject *name, PyObject *obj, PyObject *extra);
+int pa_cache_store(pa_state *st, PyObject *name, PyObject *obj, PyObject *value, PyObject *extra);
+int pa_cache_purge(pa_state *st, PyObject *name, PyObject *obj);
+
+/* The ids of partitions, for contexts that are the edge of a call. */
+extern const at_memo pa_memo;
+
+PyObject *pa_py_cache_lookup(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames);
+PyObject *pa_py_cache_store(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames);
+PyObject *pa_py_cache_purge(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames);
+PyObject *pa_py_cache_enable(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_disable(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_enter(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_leave(PyObject *module, PyObject *entered);
+PyObject *pa_py_cache_space(PyObject *module, PyObject *name);
+PyObject *pa_py_cache_has(PyObject *module, PyObject *name);
 
 /* Kernels inside torch (backends/torch_segment.c), for the package and its tests. How many operators have been called so
  * far, or None where this torch has no door for them; which way rows and ids go: 0 formula, 1 operator, 2 derivative. */
