@@ -55,6 +55,7 @@ from ._cache import cache
 from ._dynamo import register as _register_dynamo
 from ._loaded import module_if_loaded
 from ._options import promote_options
+from ._promote import promote, promote_scalars
 
 __all__ = [
     "__version__",
@@ -84,7 +85,9 @@ __all__ = [
     "partition_softmax",
     "partition_sum",
     "prod",
+    "promote",
     "promote_options",
+    "promote_scalars",
     "repeat",
     "reshape",
     "rsqrt",

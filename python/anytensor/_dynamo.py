@@ -65,6 +65,7 @@ _EQUIVALENTS = {
 def register(dynamo):
     import torch.compiler as compiler
 
+    compiler.allow_in_graph(_core._promote)
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:
             compiler.allow_in_graph(getattr(_core, name))

@@ -291,6 +291,9 @@ PyObject *pa_end(pa_edge *e, at_array result);
 
 /* A handle for an object that is an array or a scalar; what has to be made belongs to e->root. */
 bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, at_array *out);
+/* A size that is kept as it is, for code that is not an op: a number becomes an int, a symbol or an integral 0-d array
+ * stays; such an array of a framework is told by out. New reference. */
+PyObject *pa_to_size(pa_edge *e, const char *name, PyObject *obj, at_array *out);
 bool pa_to_dtype(pa_state *st, const char *name, PyObject *obj, at_dtype *out);
 
 /* Raises the context's error as the Python exception of its kind, with a note on a framework's own. */
@@ -310,6 +313,15 @@ int pa_options_init(pa_state *st);
 int pa_join_rule(const pa_state *st, bool *copy, bool *refuse);
 PyObject *pa_enter_options(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pa_leave_options(PyObject *module, PyObject *token);
+/* The options of one call, over those in force (None: these); NULL with an exception, or what pa_end_options() takes,
+ * which keeps an exception that is set. copies says whether NumPy arrays are to be copied. */
+PyObject *pa_begin_options(const pa_state *st, const char *op, PyObject *copy, PyObject *fallback,
+                           bool *copies);
+int pa_end_options(const pa_state *st, PyObject *token);
+/* An array for Python; a copy where one is wanted and NumPy has kept the array that was given. */
+PyObject *pa_own_copy(const pa_state *st, at_array a, PyObject *given, bool copy);
+/* What promote() calls (promoted.c). */
+PyObject *pa_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames);
 

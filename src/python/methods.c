@@ -222,6 +222,7 @@ PyMethodDef pa_methods[] = {
     {"shape", FASTCALL(py_shape), ATI_DOC_shape},
     {"align_arrays", FASTCALL(pa_align_arrays), PA_DOC_align_arrays},
     {"_formula", (PyCFunction)(void (*)(void))py_formula, METH_FASTCALL, NULL},
+    {"_promote", (PyCFunction)(void (*)(void))pa_promote, METH_FASTCALL, NULL},
     {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
     {"_leave_options", pa_leave_options, METH_O, NULL},
     {"_cache_lookup", FASTCALL(pa_py_cache_lookup), PA_DOC_lookup},

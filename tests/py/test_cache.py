@@ -8,6 +8,7 @@ import collections
 import contextvars
 import gc
 import inspect
+import sys
 import threading
 import warnings
 import weakref
@@ -612,8 +613,6 @@ def test_cycles_through_the_cache_are_collected():
 
 
 def test_calls_leave_no_references_behind(fw):
-    import sys
-
     parts, other = fw.array([2, 1], "int64"), fw.array([2.0], "float32")
     extra, value = (1, "a"), [other]
 
@@ -635,9 +634,13 @@ def test_calls_leave_no_references_behind(fw):
     for _ in range(20):
         once()
     gc.collect()
-    before, blocks = [sys.getrefcount(one) for one in counted], sys.getallocatedblocks()
-    for _ in range(200):
-        once()
-    gc.collect()
+    before, grown = [sys.getrefcount(one) for one in counted], []
+    for _ in range(5):  # a framework makes and releases things of its own now and then
+        gc.collect()
+        blocks = sys.getallocatedblocks()
+        for _ in range(50):
+            once()
+        gc.collect()
+        grown.append(sys.getallocatedblocks() - blocks)
     assert [sys.getrefcount(one) for one in counted] == before
-    assert sys.getallocatedblocks() - blocks < 200
+    assert min(grown) < 50, grown
