@@ -4,6 +4,7 @@ The functions are builtins of the C extension ``anytensor._core``; see ``help(an
 docs/reference.md. No array framework is imported here, nor later: a framework is found when it is loaded.
 """
 
+from ._cache import cache
 from ._core import (
     __version__,
     align_arrays,
@@ -51,7 +52,6 @@ from ._core import (
     zeros,
     zeros_like,
 )
-from ._cache import cache
 from ._dynamo import register as _register_dynamo
 from ._loaded import module_if_loaded
 from ._options import promote_options

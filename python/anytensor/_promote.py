@@ -37,7 +37,9 @@ def promote(*, copy=None, fallback=None, **roles):
         if not isinstance(kind, str):
             raise TypeError(f"promote: argument '{name}': expected the name of a kind, found {kind!r}")
         if kind not in _KINDS:
-            raise ValueError(f"promote: argument '{name}': expected one of {', '.join(_KINDS)}, found {kind!r}")
+            raise ValueError(
+                f"promote: argument '{name}': expected one of {', '.join(_KINDS)}, found {kind!r}"
+            )
     return lambda function: _promoting(function, roles, copy, fallback)
 
 
@@ -74,7 +76,7 @@ def _promoting(function, roles, copy, fallback):
             values = tuple(
                 [
                     args[place] if place < given else kwargs.get(name, default)
-                    for name, place, default in zip(names, places, defaults)
+                    for name, place, default in zip(names, places, defaults, strict=True)
                 ]
             )
             for value in values:
@@ -88,7 +90,7 @@ def _promoting(function, roles, copy, fallback):
             values = tuple([whole.arguments[name] for name in names])
         args = list(args)
         promoted = _core._promote(label, names, kinds, values, copy, fallback)
-        for name, place, value in zip(names, places, promoted):
+        for name, place, value in zip(names, places, promoted, strict=True):
             if place < given:
                 args[place] = value
             else:

@@ -124,10 +124,9 @@ static const at_shape scalar_shape = {.ndim = 0};
 static at_array scalar(call *c, at_array a, at_dtype dtype)
 {
     at_array out = AT_NIL;
-    at_status status =
-        c->roles != NULL
-            ? c->be->full(c->f->cx, c->be, &scalar_shape, a, dtype, c->like, &out)
-            : c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
+    bool whole = c->roles != NULL && !(c->be->traits & AT_JOINS);
+    at_status status = whole ? c->be->full(c->f->cx, c->be, &scalar_shape, a, dtype, c->like, &out)
+                             : c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
     return ati_result(c->f, c->op->name, status, out);
 }
 

@@ -57,7 +57,8 @@ static at_array ids_of(at_frame *f, at_array partitions, at_dim total_length)
 
 at_array ati_partition_ids(at_frame *f, at_array partitions, at_dim total_length)
 {
-    if (f->cx->memo == NULL) return ids_by_sums(f, partitions, total_length); /* no slot, or it declined */
+    if (f->cx->memo == NULL)
+        return ids_by_sums(f, partitions, total_length); /* no slot, or it declined */
     return ids_of(f, partitions, total_length);
 }
 

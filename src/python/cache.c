@@ -526,10 +526,11 @@ static int watched(pa_state *st, at_array a)
 static int warn_of_length(pa_state *st, PyObject *partitions, int64_t found, int64_t total)
 {
     if (pa_cache_purge(st, st->cache.partition, partitions) < 0) return -1;
-    return PyErr_WarnFormat(PyExc_UserWarning, 1,
-                            "cached partition ids length %lld != total_length %lld: the partitions were "
-                            "changed in place, or asked for with another total; computed anew",
-                            (long long)found, (long long)total);
+    return PyErr_WarnFormat(
+        PyExc_UserWarning, 1,
+        "cached partition ids length %lld != total_length %lld: the partitions were "
+        "changed in place, or asked for with another total; computed anew",
+        (long long)found, (long long)total);
 }
 
 /* Whether ids are as many as asked for, where both are numbers, and of the default integer that is so now. */
@@ -537,7 +538,8 @@ static bool still_right(at_context *cx, pa_state *st, at_array key, at_array ids
 {
     at_shape shape;
     at_dtype t;
-    if (ids.be->shape(cx, ids, &shape) != AT_OK || ids.be->dtype(cx, ids, &t) != AT_OK) return false;
+    if (ids.be->shape(cx, ids, &shape) != AT_OK || ids.be->dtype(cx, ids, &t) != AT_OK)
+        return false;
     at_dim n = shape.dim[0];
     bool symbolic = !at_is_nil(n.sym) || !at_is_nil(total.sym);
     at_release(n.sym);
@@ -712,16 +714,16 @@ static int make_types(pa_state *st)
                                        {Py_tp_dealloc, root_dealloc},
                                        {Py_tp_members, members},
                                        {0, NULL}};
-    unsigned flags =
-        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+    unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION;
     PyType_Spec key_spec = {"anytensor._core._CacheKey", sizeof(pa_key), 0, flags, key_slots};
     PyType_Spec root_spec = {"anytensor._core._CacheRoot", sizeof(root), 0, flags, root_slots};
     st->cache.key_type = (PyTypeObject *)PyType_FromModuleAndSpec(st->module, &key_spec, NULL);
     st->cache.root_type = (PyTypeObject *)PyType_FromModuleAndSpec(st->module, &root_spec, NULL);
-    st->cache.space_type = PyObject_CallFunction(
-        (PyObject *)&PyType_Type, "s(O){s(s)ss}", "Namespace", (PyObject *)&PyDict_Type, "__slots__",
-        "__weakref__", "__module__", "anytensor");
-    bool fine = st->cache.key_type != NULL && st->cache.root_type != NULL && st->cache.space_type != NULL;
+    st->cache.space_type = PyObject_CallFunction((PyObject *)&PyType_Type, "s(O){s(s)ss}",
+                                                 "Namespace", (PyObject *)&PyDict_Type, "__slots__",
+                                                 "__weakref__", "__module__", "anytensor");
+    bool fine =
+        st->cache.key_type != NULL && st->cache.root_type != NULL && st->cache.space_type != NULL;
     return fine ? 0 : -1;
 }
 
@@ -729,7 +731,8 @@ int pa_cache_init(pa_state *st)
 {
     st->cache.partition = PyUnicode_InternFromString("partition");
     st->cache.variable = PyContextVar_New("anytensor.cache", NULL);
-    if (st->cache.partition == NULL || st->cache.variable == NULL || pa_place_init(st) < 0) return -1;
+    if (st->cache.partition == NULL || st->cache.variable == NULL || pa_place_init(st) < 0)
+        return -1;
     return make_types(st);
 }
 

@@ -9,10 +9,10 @@
 typedef struct pa_key {
     PyObject_HEAD
     bool single, places; /* one object; the value has places for weak references */
-    PyObject *refs;     /* tuple: a weak reference each, or (object,) of what refuses one */
-    PyObject *versions; /* tuple, or NULL without torch's tensors: how often each was written to */
-    PyObject *mode;     /* a weak reference to what watched torch when the value was made, or NULL */
-    PyObject *pulses;   /* list of weak references: the entry goes when one of them dies */
+    PyObject *refs;      /* tuple: a weak reference each, or (object,) of what refuses one */
+    PyObject *versions;  /* tuple, or NULL without torch's tensors: how often each was written to */
+    PyObject *mode;   /* a weak reference to what watched torch when the value was made, or NULL */
+    PyObject *pulses; /* list of weak references: the entry goes when one of them dies */
 } pa_key;
 
 /* A value that is about to be kept, seen beside its key. */

@@ -41,10 +41,9 @@ int pa_place_init(pa_state *st)
                                   {Py_tp_clear, place_clear},
                                   {Py_tp_dealloc, place_dealloc},
                                   {0, NULL}};
-    static PyType_Spec spec = {"anytensor._core._Place", sizeof(place), 0,
-                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
-                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                               slots};
+    static PyType_Spec spec = {
+        "anytensor._core._Place", sizeof(place), 0,
+        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
     st->cache.place_type = (PyTypeObject *)PyType_FromModuleAndSpec(st->module, &spec, NULL);
     return st->cache.place_type == NULL ? -1 : 0;
 }
@@ -198,7 +197,7 @@ static int look_into(pa_look *look, PyObject *obj, int deep)
     if (Py_EnterRecursiveCall(" while looking through a value for the cache")) return -1;
     bool whole = PyTuple_Check(obj) || PyList_CheckExact(obj) || PyDict_CheckExact(obj);
     deep = whole ? deep : OPAQUE;
-    int status = !is_container(obj)   ? look_at_object(look, obj)
+    int status = !is_container(obj)  ? look_at_object(look, obj)
                  : PyDict_Check(obj) ? look_at_dict(look, obj, deep)
                                      : look_at_each(look, obj, deep);
     Py_LeaveRecursiveCall();
@@ -310,7 +309,8 @@ static PyObject *changed_dict(const void *with, change *leaf, PyObject *obj)
     PyObject *out = PyDict_Copy(obj), *name, *value;
     Py_ssize_t at = 0;
     while (out != NULL && PyDict_Next(out, &at, &name, &value)) {
-        PyObject *one = changed(with, leaf, value); /* a name that is there: the dict stays as it is */
+        PyObject *one =
+            changed(with, leaf, value); /* a name that is there: the dict stays as it is */
         if (one == NULL || PyDict_SetItem(out, name, one) < 0) Py_CLEAR(out);
         Py_XDECREF(one);
     }

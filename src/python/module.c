@@ -35,7 +35,8 @@ static int execute(PyObject *module)
     pa_state *st = pa_state_of(module);
     st->module = module;
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
-        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_native_make(st) < 0 || check(&st->native) < 0)
+        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_native_make(st) < 0 ||
+        check(&st->native) < 0)
         return -1;
     st->ndarray = pa_ndarray_type();
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;

@@ -94,7 +94,8 @@ PyObject *pa_begin_options(const pa_state *st, const char *op, PyObject *copy, P
                            bool *copies)
 {
     long flags = options_of(st);
-    if (flags < 0 || !take_copy(op, copy, &flags) || !take_fallback(op, fallback, &flags)) return NULL;
+    if (flags < 0 || !take_copy(op, copy, &flags) || !take_fallback(op, fallback, &flags))
+        return NULL;
     *copies = flags & COPY;
     return copy == Py_None && fallback == Py_None ? Py_NewRef(Py_None) : set_flags(st, flags);
 }

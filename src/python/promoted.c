@@ -98,7 +98,8 @@ PyObject *pa_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     const char *kinds = name != NULL ? PyUnicode_AsUTF8(args[2]) : NULL;
     if (kinds == NULL) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "_promote(name, names, kinds, values, copy, fallback)");
+            PyErr_SetString(PyExc_TypeError,
+                            "_promote(name, names, kinds, values, copy, fallback)");
         return NULL;
     }
     pa_state *st = pa_state_of(module);

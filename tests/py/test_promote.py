@@ -366,7 +366,9 @@ def test_tensorflow_traces_through_the_decorators(xla):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32), tf.TensorSpec([], tf.int64)])
     def sized(x, n):
-        return at.promote(x="data", n="shape")(lambda x, n: at.segment_sum(x, tf.zeros_like(x, tf.int32), n))(x, n)
+        return at.promote(x="data", n="shape")(lambda x, n: at.segment_sum(x, tf.zeros_like(x, tf.int32), n))(
+            x, n
+        )
 
     assert sized(x, tf.constant(2, tf.int64)).numpy().tolist() == [10.0, 0.0]
 
@@ -425,18 +427,18 @@ def test_calls_leave_no_references_behind(fw):
             at.promote_scalars("x", fallback="nonsense")(pair)(x, x)
 
     counted = (x, ids, mask, size, host)
-    for _ in range(20):
+    for _ in range(5):
         once()
     before, grown = [sys.getrefcount(one) for one in counted], []
-    for _ in range(5):  # a framework makes and releases things of its own now and then
+    for _ in range(3):  # a framework makes and releases things of its own now and then
         gc.collect()
         blocks = sys.getallocatedblocks()
-        for _ in range(50):
+        for _ in range(15):
             once()
         gc.collect()
         grown.append(sys.getallocatedblocks() - blocks)
     assert [sys.getrefcount(one) for one in counted] == before
-    assert min(grown) < 50, grown
+    assert min(grown) < 15, grown
 
 
 def test_many_operands(fw):

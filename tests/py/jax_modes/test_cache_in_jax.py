@@ -1,4 +1,4 @@
-"""at.cache under JAX's transformations (SEMANTICS 20): layers share structure inside one trace, and nothing outlives it.
+"""at.cache under JAX (SEMANTICS 20): layers share structure inside one trace, and nothing outlives it.
 
 Accuses src/python/backends/jax_array.c (pj_trace), src/python/cache_value.c.
 """
