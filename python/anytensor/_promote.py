@@ -62,6 +62,8 @@ def _promoting(function, roles, copy, fallback):
     places = tuple(order.index(one) if one.kind in positional else maxsize for one in chosen)
     defaults = tuple(one.default for one in chosen)
     reach = max(places, default=-1)
+    first = places == tuple(range(len(places)))  # the roles are those of the first parameters
+    many = len(places)
     by_keyword = all(one.kind is not Parameter.POSITIONAL_ONLY for one in chosen)
     missing = Parameter.empty
 
@@ -70,6 +72,9 @@ def _promoting(function, roles, copy, fallback):
         if spread:
             raise TypeError(f"{label}: argument '{spread[0]}': expected an array or a scalar, found many")
         given = len(args)
+        if first and reach < given:
+            promoted = _core._promote(label, names, kinds, args[:many], copy, fallback)
+            return function(*promoted, *args[many:], **kwargs)
         if reach < given:
             values = tuple([args[place] for place in places])
         elif by_keyword:

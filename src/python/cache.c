@@ -216,11 +216,8 @@ static int take_request(request *r, pa_state *st, PyObject *obj)
 {
     *r = (request){.st = st};
     take_objects(r, obj);
-    for (Py_ssize_t i = 0; i < r->count && r->mode == NULL; i++) {
-        const at_backend *be = pa_backend_of(st, r->obj[i]);
-        if (be == NULL && PyErr_Occurred()) return -1;
-        if (be == &st->torch && (r->mode = pa_watcher(st, be)) == NULL) return -1;
-    }
+    /* whatever the key is: the value may be torch's */
+    if (st->torch.state != NULL && (r->mode = pa_watcher(st, &st->torch)) == NULL) return -1;
     if (r->mode == NULL) r->mode = Py_NewRef(Py_None);
     r->off = r->mode == Py_NotImplemented;
     return 0;

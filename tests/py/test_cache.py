@@ -629,15 +629,18 @@ def test_calls_leave_no_references_behind(fw):
                 cache.lookup("ns", parts, extra)
             cache.purge("ns", other)
             for bad in (lambda: cache.store("ns", parts, 1, [[]]), lambda: cache.lookup("ns", parts, 1)):
-                with pytest.raises(TypeError):
+                try:
                     bad()
+                except TypeError:
+                    continue
+                raise AssertionError
 
     counted = (parts, other, extra, value, "ns", cache)
-    for _ in range(5):
+    for _ in range(20):
         once()
     gc.collect()
     before, grown = [sys.getrefcount(one) for one in counted], []
-    for _ in range(3):  # a framework makes and releases things of its own now and then
+    for _ in range(5):  # a framework makes and releases things of its own now and then
         gc.collect()
         blocks = sys.getallocatedblocks()
         for _ in range(15):

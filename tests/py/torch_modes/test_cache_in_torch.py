@@ -154,6 +154,19 @@ def test_partition_functions_export_with_the_cache_on():
         assert len(cache["partition"]) == 1 and at.partition_ids(PARTS, 4).tolist() == [0, 1, 1, 1]
 
 
+def test_a_key_that_is_no_tensor_keeps_real_traces_apart_too():
+    key = lambda: None  # noqa: E731
+
+    def f(x):
+        if cache.lookup("ns", key) is None:
+            cache.store("ns", key, x * 2)
+        return cache.lookup("ns", key) + 1
+
+    with cache():
+        f(X)
+        assert make_fx(f)(X)(X + 1).tolist() == (X * 2 + 3).tolist()
+
+
 def test_jit_trace_finds_and_keeps_nothing():
     with cache():
         two_layers(X, IDS, [])
