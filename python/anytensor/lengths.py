@@ -12,7 +12,7 @@ import numpy
 
 from . import _core
 
-__all__ = ["batch_ids", "cuts_to_lengths", "lengths_to_ids", "lengths_to_splits"]
+__all__ = ["batch_ids", "cuts_to_lengths", "lengths_to_ids", "lengths_to_splits", "unbatch_ids"]
 
 
 def lengths_to_ids(lengths, *, total=None):
@@ -52,7 +52,26 @@ def batch_ids(ids, lengths, part_lengths):
     many of the ids each part has -> (E), in the dtype of ids
     Lengths join the framework of the ids. ValueError for part_lengths that can be read and do not add up to E.
     """
+    ids, starts, _ = _starts(ids, lengths, part_lengths)
+    return ids + starts
+
+
+def unbatch_ids(ids, lengths, part_lengths):
+    """batch_ids() undone, and cut into parts: a list of one array of ids per part, each counting within its part.
+
+    ids (E), lengths (n), part_lengths (n) -> n arrays; none for n = 0
+    The length of a part is a shape: a compiler must know part_lengths, as split() asks of its indices.
+    """
+    ids, starts, part_lengths = _starts(ids, lengths, part_lengths)
+    parts = _core.shape(part_lengths)[0]
+    if parts == 0:
+        return []
+    return _core.split(ids - starts, _core.cumsum(part_lengths)[:-1])
+
+
+def _starts(ids, lengths, part_lengths):
+    """Ids, what each is off by in a batch, and part_lengths, on one framework."""
     ids, lengths, part_lengths = _core.align_arrays(ids, lengths, part_lengths)
     starts = _core.astype(_core.cumsum(lengths) - lengths, ids.dtype)
     parts = _core.partition_ids(part_lengths, _core.shape(ids)[0])
-    return ids + _core.take(starts, parts)
+    return ids, _core.take(starts, parts), part_lengths

@@ -60,6 +60,18 @@ def test_lengths_on_every_framework(fw, name):
     assert fw.is_array(got) and fw.numpy(got).tolist() == want and fw.dtype(got) == fw.held(dtype)
 
 
+def test_unbatching_undoes_batching(fw):
+    if fw.name == "native":
+        pytest.skip("native arrays have no arithmetic operators")
+    ids, lengths, part_lengths = (fw.array(one, "int64") for one in ([0, 1, 0, 2], [2, 5, 3], [2, 0, 2]))
+    parts = L.unbatch_ids(L.batch_ids(ids, lengths, part_lengths), lengths, part_lengths)
+    assert type(parts) is list and [fw.numpy(one).tolist() for one in parts] == [[0, 1], [], [0, 2]]
+    assert all(fw.dtype(one) == fw.dtype(ids) for one in parts)
+    none = fw.array([], "int64")
+    assert L.unbatch_ids(none, none, none) == []
+    assert len(L.unbatch_ids(ids, fw.array([9], "int64"), np.array([4]))) == 1
+
+
 def test_lists_of_cuts_are_numpys():
     for cuts in ([1, 3], (1, 3), []):
         got = L.cuts_to_lengths(cuts, 4)
@@ -95,4 +107,10 @@ def test_jax_and_torch_compile_them(fw):
 def test_the_package_does_not_import_it():
     program = "import sys, anytensor; assert 'anytensor.lengths' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
-    assert set(L.__all__) == {"batch_ids", "cuts_to_lengths", "lengths_to_ids", "lengths_to_splits"}
+    assert set(L.__all__) == {
+        "batch_ids",
+        "cuts_to_lengths",
+        "lengths_to_ids",
+        "lengths_to_splits",
+        "unbatch_ids",
+    }
