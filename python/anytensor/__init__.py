@@ -8,6 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from . import _hook, backends
+from ._cache import cache
 from ._core import (
     __version__,
     align_arrays,
@@ -113,6 +114,7 @@ if TYPE_CHECKING:  # for readers; __getattr__ finds them when they are asked for
         ShapeLike,
         ShapeSize,
     )
+from ._promote import promote, promote_scalars
 
 __all__ = [
     "ArrayT",
@@ -139,6 +141,7 @@ __all__ = [
     "arange",
     "astype",
     "backends",
+    "cache",
     "cast",
     "clip",
     "concatenate",
@@ -189,7 +192,9 @@ __all__ = [
     "partition_sum",
     "pi",
     "prod",
+    "promote",
     "promote_options",
+    "promote_scalars",
     "rearrange",
     "reduce",
     "repeat",

@@ -65,6 +65,21 @@ def _backend_of(x, function, argument):
     return "numpy" if isinstance(x, np.ndarray) else "torch"
 
 
+@no_type_check
+def _nothing(*_, **__):
+    return None  # the cache is off inside a graph: its compiler finds what is computed twice
+
+
+@no_type_check
+def _no_space(name):
+    raise KeyError(name)
+
+
+@no_type_check
+def _has_no_space(name):
+    return False
+
+
 _EQUIVALENTS = {
     _core.shape: _shape,
     _core.inf: lambda like: math.inf,
@@ -79,6 +94,20 @@ _EQUIVALENTS = {
     _core._checkable: lambda args, kwargs: False,  # checked functions step aside
     _core._enter_options: _enter_options,
     _core._leave_options: _leave_options,
+    **dict.fromkeys(
+        (
+            _core._cache_lookup,
+            _core._cache_store,
+            _core._cache_purge,
+            _core._cache_enable,
+            _core._cache_disable,
+            _core._cache_enter,
+            _core._cache_leave,
+        ),
+        _nothing,
+    ),
+    _core._cache_space: _no_space,
+    _core._cache_has: _has_no_space,
 }
 
 
@@ -87,6 +116,7 @@ def register(dynamo):
     import torch
     import torch.compiler as compiler
 
+    compiler.allow_in_graph(_core._promote)
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:
             compiler.allow_in_graph(getattr(_core, name))

@@ -450,6 +450,16 @@ int pf_owns(PyObject *module, PyTypeObject *type)
            pa_derives(module, "__internal__.types.Tensor", type);
 }
 
+/* The graph of a tensor; variables hold values, and symbols have no graph of their own. */
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    const tensorflow_state *st = state_of(be);
+    (void)pulse;
+    PyTypeObject *tensor = (PyTypeObject *)st->fn[FN_Tensor];
+    if (pf_is_eager(st, x) || !PyType_IsSubtype(Py_TYPE(x), tensor)) return Py_NewRef(Py_None);
+    return PyObject_GetAttrString(x, "graph");
+}
+
 /* A condition that the graph knows already, or else true: then the graph checks it as it runs. */
 int pf_holds(PyObject *tensorflow, PyObject *condition)
 {
