@@ -195,6 +195,41 @@ def partition_max(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
 def partition_softmax(logits: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
     """Softmax over each run of rows; runs are given by their lengths."""
 
+def segment_prod(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Product of the rows of x per segment."""
+
+def segment_any(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Whether some row of x is true per segment, elementwise."""
+
+def segment_all(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Whether all rows of x are true per segment, elementwise."""
+
+def segment_std(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """Standard deviation of the rows of x per segment: the root of the population variance."""
+
+def segment_argmin(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """The row of x, by its number, that holds the smallest element of its segment, elementwise."""
+
+def segment_argmax(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+    """The row of x, by its number, that holds the largest element of its segment, elementwise."""
+
+def segment_logsumexp(
+    logits: _ArrayT,
+    segment_ids: Any,
+    num_segments: _Size,
+    sorted: bool = False,
+) -> _ArrayT:
+    """Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way."""
+
+def segment_attention(
+    logits: _ArrayT | _Scalar,
+    values: _ArrayT | _Scalar,
+    segment_ids: Any,
+    num_segments: _Size,
+    sorted: bool = False,
+) -> _ArrayT:
+    """Mean of the values of each segment, weighted by the softmax of its logits."""
+
 def align_arrays(
     *arrays: _ArrayT | _Scalar | None,
     copy: bool | None = None,

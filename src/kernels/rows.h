@@ -74,8 +74,8 @@ typedef enum ati_pass {
 
 typedef struct ati_rows {
     const char *name;
-    ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
-    ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
+    ati_folder fold[ATI_FOLDS][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
+    ati_folder wide[AT_OTHER]; /* sums of float16, bfloat16, float32 into rows of doubles */
     ati_two_pass pass[ATI_PASSES][AT_OTHER];
 } ati_rows;
 

@@ -12,7 +12,10 @@ from frameworks import DTYPES, FLOATS, INTEGERS, UNSIGNED
 
 KEEP = ("segment_sum", "segment_min", "segment_max", "segment_min_or_constant", "segment_max_or_constant")
 FLOAT = ("segment_mean", "segment_variance", "segment_normalize", "segment_softmax")
-SEGMENT_OPS = KEEP + FLOAT + ("segment_count",)
+TRUTH = ("segment_any", "segment_all")
+ROWS = ("segment_argmin", "segment_argmax")
+MORE_OPS = ("segment_prod", "segment_std", "segment_logsumexp", *TRUTH, *ROWS)
+SEGMENT_OPS = KEEP + FLOAT + MORE_OPS + ("segment_count",)
 IDS = [2, 0, 5, 0, -1, 3, 2, 7, 0]  # of 4 segments: 1 is empty, three rows are dropped
 UNSIGNED_IDS = [2, 0, 5, 0, 200, 3, 2, 7, 0]
 
@@ -20,14 +23,16 @@ UNSIGNED_IDS = [2, 0, 5, 0, 200, 3, 2, 7, 0]
 def segment_dtype(op, dtype):
     if op == "segment_count":
         return "float"
-    if op == "segment_sum":
+    if op in TRUTH or op in ROWS:
+        return "bool" if op in TRUTH else "int"
+    if op in ("segment_sum", "segment_prod"):
         return "int" if dtype == "bool" else dtype
     return dtype if op in KEEP or oracle.is_float(dtype) else "float"
 
 
 def segment_tol(op, dtype):
     """The default of the result's dtype, but float32's where a default float may be float32."""
-    return oracle.TOL["float32"] if op in FLOAT and not oracle.is_float(dtype) else 0.0
+    return oracle.TOL["float32"] if op not in KEEP and not oracle.is_float(dtype) else 0.0
 
 
 def segment(

@@ -41,6 +41,7 @@
     X(slice_in_dim, "lax.slice_in_dim")                                                            \
     X(gather, "lax.gather")                                                                        \
     X(scatter_add, "lax.scatter_add")                                                              \
+    X(scatter_mul, "lax.scatter_mul")                                                              \
     X(scatter_min, "lax.scatter_min")                                                              \
     X(scatter_max, "lax.scatter_max")                                                              \
     X(GatherDimensionNumbers, "lax.GatherDimensionNumbers")                                        \
