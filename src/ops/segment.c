@@ -32,16 +32,23 @@ static at_dtype sums_of(at_dtype type, const at_backend *be, at_dim rows, at_dim
     return known && rows.n / LONG_SEGMENT > n.n ? AT_FLOAT64 : type;
 }
 
+/* A dtype that the library knows. */
+static at_dtype dtype_of(at_frame *f, at_array x)
+{
+    at_dtype t = AT_OTHER;
+    if (at_dtype_of(f, x, &t) == AT_OK && t == AT_OTHER)
+        ati_fail(f, NULL, AT_EDTYPE,
+                 "argument 'x': expected bool, integer or floating data, found a dtype of %s's own",
+                 x.be->name);
+    return t;
+}
+
 static slots slots_of(at_frame *f, at_array x, at_array ids, at_dim n)
 {
     slots s = {.n = n};
     at_shape shape;
     if (at_shape_of(f, x, &shape) == AT_OK) s.ndim = shape.ndim;
-    at_dtype_of(f, x, &s.type);
-    if (s.type == AT_OTHER)
-        ati_fail(f, NULL, AT_EDTYPE,
-                 "argument 'x': expected bool, integer or floating data, found a dtype of %s's own",
-                 x.be->name);
+    s.type = dtype_of(f, x);
     if (at_failed(f)) return s;
     s.sums = sums_of(s.type, x.be, s.ndim > 0 ? shape.dim[0] : AT_DIM(0), n);
     s.tracked = ati_is_float(s.type) && ati_tracked(f, x);
@@ -303,17 +310,23 @@ at_array ati_segment_argmax(at_frame *f, at_array x, at_array segment_ids, at_di
 
 /* --- any and all ----------------------------------------------------------------------------------- */
 
+static at_array truth_of(at_frame *f, at_array x)
+{
+    dtype_of(f, x);
+    return at_astype(f, x, AT_BOOL);
+}
+
 at_array ati_segment_any(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
                          bool sorted)
 {
-    at_array truth = at_astype(f, x, AT_BOOL);
+    at_array truth = truth_of(f, x);
     return at_segment_max(f, truth, segment_ids, num_segments, sorted);
 }
 
 at_array ati_segment_all(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
                          bool sorted)
 {
-    at_array truth = at_astype(f, x, AT_BOOL);
+    at_array truth = truth_of(f, x);
     return at_segment_min(f, truth, segment_ids, num_segments, sorted);
 }
 
@@ -330,12 +343,14 @@ static at_array product_of_others(at_frame *f, at_array x, at_array zero, const 
     at_array finite = at_is_finite(f, fixed);
     at_array tame = ati_spent(f, at_where(f, finite, fixed, ati_zero), finite);
     at_array odd = ati_spent(f, at_equal(f, tame, ati_zero), tame);
+    at_drop(f, fixed);
     at_array row = ati_spent(f, at_where(f, odd, ati_one, x), odd);
     at_array ratio = ati_spent(f, at_div(f, row, at_stop_gradient(f, row)), row);
     at_array log = ati_spent(f, at_log(f, ratio), ratio);
     at_array sum = ati_spent(f, at_slot_sum(f, log, s->ids, s->count), log);
     at_array swing = ati_spent(f, at_exp(f, sum), sum);
-    return ati_spent(f, at_mul(f, value, swing), swing);
+    at_array y = ati_spent(f, at_mul(f, value, swing), swing);
+    return ati_spent(f, y, value);
 }
 
 /* The product of the rows that are 0, with its derivatives up to the second: nothing but their own values where there
@@ -351,11 +366,15 @@ static at_array product_of_zeros(at_frame *f, at_array x, at_array zero, const s
     at_array squares = ati_spent(f, at_slot_sum(f, square, s->ids, s->count), square);
     at_array whole = at_mul(f, sum, sum);
     at_array twice = ati_spent(f, at_sub(f, whole, squares), whole);
+    at_drop(f, squares);
     at_array pair = ati_spent(f, at_mul(f, twice, at_scalar_float(&half, 0.5)), twice);
-    at_array is_two = at_equal(f, zeros, at_scalar_int(&two, 2));
-    at_array many = at_where(f, is_two, pair, ati_zero);
-    at_array some = at_where(f, at_equal(f, zeros, ati_one), sum, many);
-    return at_where(f, at_equal(f, zeros, ati_zero), ati_one, some);
+    at_array are_two = at_equal(f, zeros, at_scalar_int(&two, 2));
+    at_array many = ati_spent(f, at_where(f, are_two, pair, ati_zero), pair);
+    at_array is_one = ati_spent(f, at_equal(f, zeros, ati_one), are_two);
+    at_array some = ati_spent(f, at_where(f, is_one, sum, many), many);
+    at_array none = ati_spent(f, at_equal(f, zeros, ati_zero), is_one);
+    at_array y = ati_spent(f, at_where(f, none, ati_one, some), some);
+    return ati_spent(f, y, none);
 }
 
 static at_array product(at_frame *f, at_array x, const slots *s)
