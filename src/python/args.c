@@ -5,6 +5,8 @@
  * symbolic sizes) belongs to the frame of the call. */
 #include "edge.h"
 
+#include "ops/table.h"
+
 /* --- errors of arguments ---------------------------------------------------------------------------- */
 
 static bool refuse(const pa_edge *e, const char *name, const char *expected, PyObject *found)
@@ -389,11 +391,21 @@ static int find(const pa_edge *e, PyObject *name)
     return -1;
 }
 
+/* The place of a name that release 1.1.0 of the reference had for a parameter; -1 if it is none. */
+static int find_former(const pa_edge *e, PyObject *name)
+{
+    if (e->sig->op != ATI_OP_partition_softmax ||
+        PyUnicode_CompareWithASCIIString(name, "sum_partitions") != 0)
+        return -1;
+    return e->sig->count - 1; /* total_length */
+}
+
 static bool bind_keywords(pa_edge *e, PyObject *const *args, PyObject *kwnames)
 {
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kwnames); k++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, k);
         int i = find(e, name);
+        if (i < 0) i = find_former(e, name);
         if (i < 0 || e->sig->param[i].how == PA_FIRST) {
             PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'",
                          e->sig->name, name);
