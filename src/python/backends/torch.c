@@ -777,6 +777,23 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
     return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, sum, t) : sum, out);
 }
 
+static at_status torch_slot_prod(at_context *cx, const at_backend *be, at_array x,
+                                 at_array slot_ids, at_dim slots, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
+    PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
+    PyObject *index = index_rows(&f, be, slot_ids.p, shape_tuple(&f, be, x.p));
+    PyObject *ones = pa_call(&f, st->fn[FN_new_full], rows,
+                             rows_shape(&f, be, x.p, pa_size(&f, slots)), CONSTANT(st, one));
+    PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], ones, CONSTANT(st, zero), index, rows,
+                          CONSTANT(st, prod));
+    return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, y, t) : y, out);
+}
+
 static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                          at_dim slots, bool max, at_array *out)
 {

@@ -102,6 +102,28 @@ SEGMENT_CALLS = {
         lambda gaps, ids, n: at.segment_softmax(logits=gaps, segment_ids=ids, num_segments=n),
         lambda half, runs, nodes: at.segment_softmax(half, runs, at.shape(nodes)[0]),
     ),
+    "more": _family(
+        "more",
+        lambda x, ids, n: at.segment_prod(x, ids, n),
+        lambda gaps, ids, n: at.segment_prod(gaps, ids, n),
+        lambda small, ids, nodes: at.segment_prod(small, ids, at.shape(nodes)[0]),
+        lambda flags, ids, n: at.segment_prod(flags, ids, n),
+        lambda brain, ids, n: at.segment_prod(brain, ids, n),
+        lambda gaps, ids, n: at.segment_any(gaps, ids, n),
+        lambda whole, ids, n: at.segment_all(whole, ids, n),
+        lambda x, ids, n: at.segment_std(x, ids, n),
+        lambda half, runs, n: at.segment_std(half, runs, n),
+        lambda gaps, ids, n: at.segment_argmax(gaps, ids, n),
+        lambda whole, ids, nodes: at.segment_argmin(whole, ids, at.shape(nodes)[0]),
+        lambda flags, ids, n: at.segment_argmax(flags, ids, n),
+        lambda x, ids, n: at.segment_logsumexp(x, ids, n),
+        lambda gaps, ids, n: at.segment_logsumexp(logits=gaps, segment_ids=ids, num_segments=n),
+        lambda v, x, ids, n: at.segment_attention(v, x, ids, n),
+        lambda x, half, ids, n: at.segment_attention(x, half, ids, n),
+        lambda x, ids, nodes: at.segment_attention(
+            x, at.reshape(x, (at.shape(x)[0], 2, 1)), ids, at.shape(nodes)[0]
+        ),
+    ),
     "partition": _family(
         "partition",
         lambda counts, total: at.partition_ids(counts, total),
