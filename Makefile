@@ -24,7 +24,8 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests docs-tests \
+.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
+        docs-tests coverage \
         $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
@@ -34,6 +35,7 @@ help:
 	@echo "make fuzz [SECONDS=60]     fuzz-c: each target for so long, from fuzz/corpus (needs clang);"
 	@echo "                           fuzz-py: every function on every framework beside an oracle, so long in all"
 	@echo "make aarch64               C library and tests for 64-bit ARM, run by qemu where it is found"
+	@echo "make coverage              lines and branches of C and Python that the tests reach"
 	@echo "make bench                 speed against the reference, in ratios"
 	@echo "make clean                 remove build/, keep the virtual environments"
 
@@ -168,6 +170,23 @@ numpy-tests: $(NUMPY)/.installed
 # The code in the documentation; a page is one session, so it stays in one process.
 docs-tests: build/wheel
 	$(call pytest,$(BIN)/python,$@,--dist loadfile,docs)
+
+# ---- coverage: all tests again, on a build that counts; the lines and branches that none reached are listed
+$(VENV)/.coverage: $(VENV)/.dev
+	@$(BIN)/python $(PIP) 'gcovr>=7' 'coverage>=7.4' 'pytest-cov>=5'
+	@touch $@
+COVERED := $(CURDIR)/build/coverage-site
+coverage: $(VENV)/.coverage | build
+	@rm -rf build/coverage-py build/coverage-c $(COVERED) build/.coverage*
+	$(call ctest,coverage-c,-DANYTENSOR_COVERAGE=ON -DANYTENSOR_TESTS_VALGRIND=OFF)
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation --target $(COVERED) --config-settings=build-dir=build/coverage-py \
+	    --config-settings=cmake.build-type=Debug --config-settings=cmake.define.ANYTENSOR_COVERAGE=ON .
+	-@for only in $(SELECTIONS); do echo "== coverage: $$only"; PYTHONPATH=$(COVERED) COVERAGE_FILE=build/.coverage.$$only \
+	    $(BIN)/python -m pytest -q -n $(TEST_JOBS) --cov --cov-config=pyproject.toml --cov-report= --only $$only tests | tail -3; done
+	@cd build && $(BIN)/coverage combine --rcfile=../pyproject.toml --keep -q .coverage.* && $(BIN)/coverage report --rcfile=../pyproject.toml
+	@$(BIN)/gcovr --root . --filter src/ --exclude-unreachable-branches --exclude-throw-branches --txt build/coverage.txt \
+	    --txt-metric line --print-summary --fail-under-line 95 build/coverage-c build/coverage-py
+	@echo "C: build/coverage.txt lists the lines that no test reached"
 
 # ---- the rest
 lint: $(VENV)/.dev

@@ -53,12 +53,19 @@ AT_API at_array at_sqrt(at_frame *f, at_array x);
  *  Dtypes   floating dtypes are kept; bool and integers give the default float. */
 AT_API at_array at_rsqrt(at_frame *f, at_array x);
 
-/** True where an element is NaN; False everywhere for integers.
- *  Shapes   x (...) -> (...), bool */
+/** True where an element is NaN.
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give False everywhere. */
 AT_API at_array at_is_nan(at_frame *f, at_array x);
 
+/** True where an element is infinite, of either sign.
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give False everywhere. */
+AT_API at_array at_is_inf(at_frame *f, at_array x);
+
 /** True where an element is neither NaN nor infinite.
- *  Shapes   x (...) -> (...), bool */
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give True everywhere. */
 AT_API at_array at_is_finite(at_frame *f, at_array x);
 
 /** The same values, through which no derivative flows. */
@@ -89,10 +96,29 @@ AT_API at_array at_maximum(at_frame *f, at_array x, at_array y);
  *  Errors   OverflowError an integer scalar does not fit the other's dtype. */
 AT_API at_array at_minimum(at_frame *f, at_array x, at_array y);
 
+/** True where two arrays are equal, or both NaN; elementwise with broadcasting.
+ *  Shapes   x (...), y (...) -> broadcast of both, bool
+ *  Dtypes   x and y are compared in their common dtype.
+ *  Errors   OverflowError an integer scalar does not fit the other's dtype. */
+AT_API at_array at_equal_nan(at_frame *f, at_array x, at_array y);
+
 /** Replaces NaN by a value; infinities stay. No derivative flows through a replaced element.
  *  Shapes   x (...), value broadcasts against x
  *  Dtypes   the common dtype of x and value. */
 AT_API at_array at_fill_nan(at_frame *f, at_array x, at_array value);
+
+/** Replaces NaN by a value, and says where: the filled array, and a mask that is True where x was NaN.
+ *  Shapes   x (...), value broadcasts against x -> (...) and (...), bool
+ *  Dtypes   the common dtype of x and value; bool. */
+AT_API at_list at_fill_nan_mask(at_frame *f, at_array x, at_array value);
+
+/** Replaces NaN and infinities by finite numbers. No derivative flows through a replaced element.
+ *  Shapes   x (...), nan, posinf and neginf broadcast against x -> (...)
+ *  Dtypes   x's; the values are cast to it. bool and integers are left as they are.
+ *  NaN      becomes nan, +inf posinf, -inf neginf; None stands for the greatest and the least finite number of the
+ *           dtype. */
+AT_API at_array at_nan_to_num(at_frame *f, at_array x, at_array nan, at_array posinf,
+                              at_array neginf);
 
 /** x where the condition holds, y elsewhere, with broadcasting.
  *  Shapes   condition (...), x (...), y (...) -> broadcast of all three
@@ -165,16 +191,54 @@ AT_API at_array at_repeat_each(at_frame *f, at_array x, at_array repeats, int ax
  *  Shapes   x (...) -> shape */
 AT_API at_array at_reshape(at_frame *f, at_array x, const at_shape *shape);
 
+/** The same elements with the axes in another order; None reverses them.
+ *  Shapes   x (N0, N1, ...) -> (N_axes[0], N_axes[1], ...)
+ *  Errors   ValueError axes is not a permutation of x's axes (negative ones count from the end). */
+AT_API at_array at_transpose(at_frame *f, at_array x, at_axes axes);
+
+/** Elements start, start + 1, ..., stop - 1 along one axis, by Python's slice rule: negative bounds count from the
+ *  end, what lies beyond an end is that end, and a stop of AT_NO_DIM is the end. A view where the framework has views.
+ *  Shapes   x (..., N, ...) -> (..., stop - start, ...) */
+AT_API at_array at_slice(at_frame *f, at_array x, at_dim start, at_dim stop, int axis);
+
+/** Cuts an array along one axis, into equal sections or before given indices, as a list.
+ *  Shapes   x (..., N, ...) -> sections of (..., N / sections, ...), or one more than indices
+ *  Sizes    an int is a number of sections; a list, tuple or vector of integers holds indices, by Python's slice
+ *           rule: negative ones count from the end, a cut beyond an end is at that end, one before its
+ *           predecessor gives an empty part. No index at all gives the whole.
+ *  Errors   ValueError no or a negative number of sections, sections that are not equal, an axis out of range;
+ *           TypeError indices not integral. */
+AT_API at_list at_split(at_frame *f, at_array x, at_cuts indices_or_sections, int axis);
+
 /** Joins arrays along an existing axis; axis None flattens them first.
  *  Shapes   arrays of (..., Ni, ...) -> (..., sum of Ni, ...)
  *  Dtypes   the common dtype of all.
  *  Errors   ValueError no arrays. */
 AT_API at_array at_concatenate(at_frame *f, at_list arrays, int axis);
 
+/** Joins arrays of one shape along a new axis.
+ *  Shapes   arrays, M of (N0, N1, ...) -> (N0, ..., M, ...), M standing at axis
+ *  Dtypes   the common dtype of all.
+ *  Errors   ValueError no arrays, unequal shapes, an axis out of range. */
+AT_API at_array at_stack(at_frame *f, at_list arrays, int axis);
+
 /** x with another dtype; x itself where it has that dtype already.
  *  Shapes   x (...) -> (...)
  *  Dtypes   a name, a NumPy dtype or the framework's own. NaN to an integer is the framework's choice. */
 AT_API at_array at_astype(at_frame *f, at_array x, at_dtype dtype);
+
+/** x with another dtype, as by at_astype().
+ *  Shapes   x (...) -> (...)
+ *  Dtypes   a name, a NumPy dtype or the framework's own. */
+AT_API at_array at_cast(at_frame *f, at_array x, at_dtype dtype);
+
+/** Matrix product; axes before the last two are batches and broadcast.
+ *  Shapes   x (..., M, K), y (..., K, N) -> (..., M, N); a vector x (K) or y (K) has no M or N, two give 0-d
+ *  Dtypes   the common dtype; integers wrap, half types add in float32, bool is "or" of "and".
+ *  Empty    K of 0 gives zeros.
+ *  Errors   ValueError a 0-d operand, unequal K, batches that do not broadcast.
+ *  Differs  under torch.autocast torch chooses the dtype of a product. */
+AT_API at_array at_matmul(at_frame *f, at_array x, at_array y);
 
 /* --- constructors -------------------------------------------------------------------------------- */
 
@@ -350,6 +414,91 @@ AT_API at_array at_partition_max(at_frame *f, at_array x, at_array partitions, a
 AT_API at_array at_partition_softmax(at_frame *f, at_array logits, at_array partitions,
                                      at_dim total_length);
 
+/* --- more segment functions, ours -------------------------------------------------------------------- */
+
+/** Product of the rows of x per segment.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   x's (integers wrap; half types multiply in float32); bool multiplies in the default integer.
+ *  Empty    1.                               NaN      a NaN in a segment gives NaN there.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.
+ *  Differs  the first and second derivative are right beside zeros on every framework: of one zero in a
+ *           segment the other rows' product, of two 0. An infinite or NaN row takes none itself. */
+AT_API at_array at_segment_prod(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                                bool sorted);
+
+/** Whether some row of x is true per segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   any, as truth: what is not 0 is true, NaN too. The result is bool.
+ *  Empty    False.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_any(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** Whether all rows of x are true per segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   any, as truth: what is not 0 is true, NaN too. The result is bool.
+ *  Empty    True.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_all(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** Standard deviation of the rows of x per segment: the root of the population variance.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   floating dtypes are kept (half types compute in float32); others give the default float.
+ *  Empty    0.                               NaN      a NaN in a segment gives NaN there.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.                  Cost     two passes: the mean is taken off first.
+ *  Differs  where the variance is 0 (one row, or equal ones) the derivative is 0, never NaN. */
+AT_API at_array at_segment_std(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** The row of x, by its number, that holds the smallest element of its segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   the default integer, of any x. It has no derivative.
+ *  Empty    E, the number of rows: out of range, never a wrong row.
+ *  NaN      the first NaN of a segment is its smallest element. Of equal elements it is the first.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_argmin(at_frame *f, at_array x, at_array segment_ids,
+                                  at_dim num_segments, bool sorted);
+
+/** The row of x, by its number, that holds the largest element of its segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   the default integer, of any x. It has no derivative.
+ *  Empty    E, the number of rows: out of range, never a wrong row.
+ *  NaN      the first NaN of a segment is its largest element. Of equal elements it is the first.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_argmax(at_frame *f, at_array x, at_array segment_ids,
+                                  at_dim num_segments, bool sorted);
+
+/** Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way.
+ *  Shapes   logits (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   floating dtypes are kept (half types add in float32); others give the default float.
+ *  Empty    -inf, as a segment of nothing but -inf; the derivative there is 0.
+ *  NaN      in a segment gives NaN there, else +inf gives +inf.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.
+ *  Source   its derivative is segment_softmax. */
+AT_API at_array at_segment_logsumexp(at_frame *f, at_array logits, at_array segment_ids,
+                                     at_dim num_segments, bool sorted);
+
+/** Mean of the values of each segment, weighted by the softmax of its logits.
+ *  Shapes   logits (E, H...), values (E, H..., D...), segment_ids (E) -> (num_segments, H..., D...). The shape
+ *           of logits is the beginning of that of values: a weight is for a row, or for a head of it.
+ *  Dtypes   the common dtype of logits and values (half types compute in float32); of others the default
+ *           float.
+ *  Empty    0.
+ *  NaN      or +inf in logits spoil their own segment only, as in segment_softmax; so does a segment of
+ *           nothing but -inf.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   ValueError the shape of logits does not begin that of values; as segment_sum. */
+AT_API at_array at_segment_attention(at_frame *f, at_array logits, at_array values,
+                                     at_array segment_ids, at_dim num_segments, bool sorted);
+
 /* --- slots: what the formulas above are made of -------------------------------------------------- */
 
 /** Ids cleaned once: those in [0, n) as they are, all others n. A signed dtype wide enough to hold n.
@@ -363,13 +512,14 @@ AT_API at_array at_slot_kept(at_frame *f, at_array ids, at_dim n);
  *  Shapes   ids (E) -> (n) */
 AT_API at_array at_slot_count(at_frame *f, at_array ids, at_dim n);
 
-/** Sum, smallest, largest row per slot; every slot id must lie in [0, slots). Never bool data. Empty slots
- *  hold 0, the greatest, the least value of the dtype (infinities for floats). NaN gives NaN. A
+/** Sum, smallest, largest, product of rows per slot; every slot id must lie in [0, slots). Never bool data. Empty
+ *  slots hold 0, the greatest, the least value of the dtype (infinities for floats), 1. NaN gives NaN. A
  *  derivative flows through the sum; through the others none may be relied on.
  *  Shapes   x (E, ...), slot_ids (E) -> (slots, ...) */
 AT_API at_array at_slot_sum(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 AT_API at_array at_slot_min(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 AT_API at_array at_slot_max(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
+AT_API at_array at_slot_prod(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 
 /** Row slot_ids[e] of x for each e; every slot id must lie within x.
  *  Shapes   x (S, ...), slot_ids (E) -> (E, ...) */

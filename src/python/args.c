@@ -176,6 +176,23 @@ static bool whole_to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *o
     return true;
 }
 
+/* Whether an array may stand for a size, by its rank and dtype; its value is left alone. */
+static bool is_size(pa_edge *e, const char *name, at_array a)
+{
+    at_shape shape;
+    at_dtype t;
+    if (at_shape_of(&e->root, a, &shape) != AT_OK || at_dtype_of(&e->root, a, &t) != AT_OK) {
+        pa_raise(e);
+        return false;
+    }
+    if (shape.ndim == 0 && t >= AT_INT8 && t <= AT_UINT64) return true;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: argument '%s': expected a scalar size (an int or a 0-d integral array), "
+                 "found an array of %s with ndim=%d",
+                 e->sig->name, name, at_dtype_name(t), shape.ndim);
+    return false;
+}
+
 /* A 0-d integral array, read or kept as a symbol by its backend. */
 static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_backend *be,
                           at_dim *out)
@@ -191,19 +208,7 @@ static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_
         return kind == AT_INT64 || refuse(e, name, "an integral size", obj);
     }
     at_array a = {obj, be};
-    at_shape shape;
-    at_dtype t;
-    if (at_shape_of(&e->root, a, &shape) != AT_OK || at_dtype_of(&e->root, a, &t) != AT_OK) {
-        pa_raise(e);
-        return false;
-    }
-    if (shape.ndim != 0 || !(t >= AT_INT8 && t <= AT_UINT64)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: argument '%s': expected a scalar size (an int or a 0-d integral array), "
-                     "found an array of %s with ndim=%d",
-                     e->sig->name, name, at_dtype_name(t), shape.ndim);
-        return false;
-    }
+    if (!is_size(e, name, a)) return false;
     if (be->to_size(&e->cx, a, out) != AT_OK) {
         pa_raise(e);
         return false;
@@ -247,6 +252,21 @@ static bool to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *out)
     return refuse(e, name, "a size (an int)", obj);
 }
 
+PyObject *pa_to_size(pa_edge *e, const char *name, PyObject *obj, at_array *out)
+{
+    at_dim size;
+    bool number = PyLong_CheckExact(obj) || pa_is_numpy_scalar(obj);
+    const at_backend *be = number ? NULL : pa_backend_of(e->st, obj);
+    if (be == NULL && PyErr_Occurred()) return NULL;
+    if (be == NULL || (be->traits & AT_WEAK)) {
+        if (!to_size(e, name, obj, &size)) return NULL;
+        return at_is_nil(size.sym) ? PyLong_FromLongLong(size.n) : Py_NewRef(obj);
+    }
+    if (!is_size(e, name, (at_array){obj, be})) return NULL;
+    if (!(be->traits & AT_JOINS)) *out = (at_array){obj, be};
+    return Py_NewRef(obj);
+}
+
 static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
 {
     at_shape *s = &e->shape;
@@ -265,6 +285,62 @@ static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
     s->ndim = (int)n;
     for (Py_ssize_t k = 0; k < n; k++)
         if (!to_size(e, name, PySequence_Fast_GET_ITEM(obj, k), &s->dim[k])) return false;
+    return true;
+}
+
+static bool room_for_cuts(pa_edge *e, int64_t n)
+{
+    e->cuts = PyMem_Calloc((size_t)n + 1, sizeof *e->cuts);
+    if (e->cuts == NULL) PyErr_NoMemory();
+    return e->cuts != NULL;
+}
+
+/* A vector of integers, read one by one; what cannot be read stays a symbol. */
+static bool vector_to_cuts(pa_edge *e, const char *name, at_array vector, at_dim length,
+                           at_cuts *out)
+{
+    at_frame *f = &e->root;
+    const at_shape single = {.ndim = 0};
+    if (!at_is_nil(length.sym) || length.n > INT32_MAX / 2)
+        return refuse_value(e, name, "a vector of known length", vector.p);
+    if (!room_for_cuts(e, length.n)) return false;
+    for (int64_t i = 0; i < length.n; i++) {
+        at_array part = at_slice(f, vector, AT_DIM(i), AT_DIM(i + 1), 0);
+        at_array one = at_reshape(f, part, &single);
+        bool fine = !at_failed(f) && array_to_size(e, name, one.p, one.be, &e->cuts[i]);
+        at_drop(f, one);
+        at_drop(f, part);
+        if (!fine) return false;
+    }
+    *out = AT_CUTS((int)length.n, e->cuts);
+    return true;
+}
+
+static bool list_to_cuts(pa_edge *e, const char *name, PyObject *obj, at_cuts *out)
+{
+    obj = frozen(e, obj);
+    if (obj == NULL) return false;
+    Py_ssize_t n = PyTuple_GET_SIZE(obj);
+    if (!room_for_cuts(e, n)) return false;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!to_size(e, name, PyTuple_GET_ITEM(obj, i), &e->cuts[i])) return false;
+    *out = AT_CUTS((int)n, e->cuts);
+    return true;
+}
+
+static bool to_cuts(pa_edge *e, const char *name, PyObject *obj, at_cuts *out)
+{
+    at_dim sections;
+    at_shape shape = {.ndim = 0};
+    if (PyList_Check(obj) || PyTuple_Check(obj)) return list_to_cuts(e, name, obj, out);
+    const at_backend *be = PyLong_CheckExact(obj) ? NULL : pa_backend_of(e->st, obj);
+    if (be == NULL && PyErr_Occurred()) return false;
+    if (be != NULL && at_shape_of(&e->root, (at_array){obj, be}, &shape) != AT_OK) return false;
+    if (shape.ndim == 1) return vector_to_cuts(e, name, (at_array){obj, be}, shape.dim[0], out);
+    if (!to_size(e, name, obj, &sections)) return false;
+    if (!at_is_nil(sections.sym))
+        return refuse(e, name, "a number of sections that is known while tracing", obj);
+    *out = AT_SECTIONS(sections.n);
     return true;
 }
 
@@ -368,6 +444,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
         *(at_dim *)place = AT_NO_DIM;
         return obj == Py_None || to_size(e, p->name, obj, place);
     case PA_SHAPE: *(const at_shape **)place = &e->shape; return to_shape(e, p->name, obj);
+    case PA_CUTS: return to_cuts(e, p->name, obj, place);
     case PA_AXES: return to_axes(e, p->name, obj, place);
     case PA_AXIS:
         *(int *)place = AT_NO_AXIS;
@@ -496,6 +573,7 @@ static bool convert_all(pa_edge *e, void *into)
 static void release(pa_edge *e)
 {
     at_close(&e->root);
+    PyMem_Free(e->cuts);
     PyMem_Free(e->list);
     PyMem_Free(e->list_scalars);
 }
@@ -505,11 +583,13 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
 {
     e->st = pa_state_of(module);
     e->sig = sig;
+    e->cuts = NULL;
     e->list = NULL;
     e->list_scalars = NULL;
     e->sizes = NULL;
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
     e->cx.flags = flags;
+    if (flags == 0 && e->st->cache.roots > 0) e->cx.memo = &pa_memo;
     if (bind_positional(e, args, nargs) &&
         (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) && convert_all(e, into) &&
         one_framework(e, into))
@@ -527,6 +607,25 @@ PyObject *pa_end(pa_edge *e, at_array result)
         out = at_detach(&e->root, result).p;
     release(e);
     return out;
+}
+
+/* From the last one on: that is the one that a frame finds first. */
+PyObject *pa_end_all(pa_edge *e, at_list results, bool as_tuple)
+{
+    PyObject *all = NULL;
+    if (at_failed(&e->root))
+        pa_raise(e);
+    else
+        all = as_tuple ? PyTuple_New(results.count) : PyList_New(results.count);
+    for (int i = results.count - 1; all != NULL && i >= 0; i--) {
+        PyObject *one = at_detach(&e->root, results.array[i]).p;
+        if (as_tuple)
+            PyTuple_SET_ITEM(all, i, one);
+        else
+            PyList_SET_ITEM(all, i, one);
+    }
+    release(e);
+    return all;
 }
 
 /* --- names and defaults, once per module --------------------------------------------------------------- */

@@ -11,6 +11,9 @@
 #define VISIBLE_PYTHON(...) __VA_ARGS__
 #define VISIBLE_LIBRARY(...)
 
+#define AS_LIST false
+#define AS_TUPLE true
+
 #define FIELD(name, role, text, how) ATI_CTYPE_##role name;
 #define PARAMETER(name, role, text, how)                                                           \
     {#name, PA_##role, PA_##how, #text, offsetof(arguments, name)},
@@ -71,6 +74,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
         }                                                                                          \
     }
 #define FAST_FILL(op, level, rule)
+#define FAST_REPLACE(op, level, rule)
 #define FAST_SELECT(op, level, rule)
 #define FAST_CLAMP(op, level, rule)
 #define FAST_REDUCE(op, level, rule)
@@ -80,6 +84,10 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_REPEAT_EACH(op, level, rule)
 #define FAST_CAST(op, level, rule)
 #define FAST_RESHAPE(op, level, rule)
+#define FAST_TRANSPOSE(op, level, rule)
+#define FAST_SLICE(op, level, rule)
+#define FAST_MATMUL(op, level, rule)
+#define FAST_STACK(op, level, rule)
 #define FAST_JOIN(op, level, rule)
 #define FAST_FULL(op, level, rule)
 #define FAST_ZEROS(op, level, rule)
@@ -90,6 +98,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_SEGMENT_LOGITS(op, level, rule)
 #define FAST_SEGMENT_COUNT(op, level, rule)
 #define FAST_SEGMENT_CONSTANT(op, level, rule)
+#define FAST_SEGMENT_ATTENTION(op, level, rule)
 #define FAST_PARTITION(op, level, rule)
 #define FAST_PARTITION_LOGITS(op, level, rule)
 #define FAST_PARTITION_IDS(op, level, rule)
@@ -99,7 +108,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_HEAD(op, level, rule)
 
 /* A row's function comes in two steps: call_<op> with the flags of its context, py_<op> without any. */
-#define OP(kind, op, level, rule, reach, ...)                                                      \
+#define ROW(kind, op, reach, fast, result)                                                         \
     VISIBLE_##reach(                                                                               \
         typedef struct arguments_##op{ATI_SIG_##kind(FIELD)} arguments_##op;                       \
         static const pa_signature *signature_##op(void) {                                          \
@@ -114,20 +123,26 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
             pa_edge e;                                                                             \
             if (!pa_begin(&e, module, signature_##op(), flags, args, nargs, kwnames, &a))          \
                 return NULL;                                                                       \
-            return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
+            return result;                                                                         \
         } static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
                                    PyObject *kwnames) {                                            \
             pa_edge e;                                                                             \
-            FAST_##kind(op, level, rule);                                                          \
+            fast;                                                                                  \
             (void)e;                                                                               \
             return call_##op(module, 0, args, nargs, kwnames);                                     \
         })
+#define OP(kind, op, level, rule, reach, ...)                                                      \
+    ROW(kind, op, reach, FAST_##kind(op, level, rule),                                             \
+        pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS))))
+#define OPS(kind, op, level, rule, reach, onnx, opset, since, container)                           \
+    ROW(kind, op, reach, , pa_end_all(&e, at_##op(&e.root ATI_SIG_##kind(PASS)), AS_##container))
 #include "anytensor/ops.def"
 
 typedef const pa_signature *get_signature(void);
 
 static get_signature *const signatures[ATI_OP_COUNT] = {
 #define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = signature_##op, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 
@@ -143,6 +158,7 @@ typedef PyObject *entry(PyObject *module, unsigned flags, PyObject *const *args,
 
 static entry *const entries[ATI_OP_COUNT] = {
 #define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = call_##op, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 
@@ -190,17 +206,53 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
     "          'error'; None: as promote_options() says\n"                                         \
     "Errors    TypeError for arrays of two frameworks, lists; ValueError under fallback='error'."
 
+#define CACHE_DOC_lookup                                                                           \
+    "_cache_lookup($module, /, namespace, obj, extra=())\n--\n\n"                                  \
+    "What is kept in a namespace for an object (or a tuple of them) and extra; None without, or "  \
+    "while the\n"                                                                                  \
+    "cache is off. It counts for the very same objects only, and torch's tensors must not have "   \
+    "been written to."
+#define CACHE_DOC_store                                                                            \
+    "_cache_store($module, /, namespace, obj, value, extra=())\n--\n\n"                            \
+    "Keeps a value for an object, or a tuple of them, for as long as they live and the cache is "  \
+    "on.\n\n"                                                                                      \
+    "A value that holds a traced array is kept only if an array of the key is traced in the same " \
+    "trace. Arrays of\n"                                                                           \
+    "the key in the value are not kept alive by it; a view of them is not kept at all."
+#define CACHE_DOC_purge                                                                            \
+    "_cache_purge($module, /, namespace, obj)\n--\n\n"                                             \
+    "Forgets all that is kept in a namespace for an object, whatever its extra, alone or in a "    \
+    "tuple."
+#define CACHE_DOC_enable                                                                           \
+    "_cache_enable($module, /)\n--\n\n"                                                            \
+    "Turns the cache on until disable(), also if a surrounding `with` ends."
+#define CACHE_DOC_disable                                                                          \
+    "_cache_disable($module, /)\n--\n\nForgets everything and turns the cache off, also within a " \
+    "`with`."
+
 #define FASTCALL(function) (PyCFunction)(void (*)(void))(function), METH_FASTCALL | METH_KEYWORDS
 
 PyMethodDef pa_methods[] = {
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
     {"shape", FASTCALL(py_shape), ATI_DOC_shape},
     {"align_arrays", FASTCALL(pa_align_arrays), PA_DOC_align_arrays},
     {"_formula", (PyCFunction)(void (*)(void))py_formula, METH_FASTCALL, NULL},
+    {"_promote", (PyCFunction)(void (*)(void))pa_promote, METH_FASTCALL, NULL},
     {"_enter_options", (PyCFunction)(void (*)(void))pa_enter_options, METH_FASTCALL, NULL},
     {"_leave_options", pa_leave_options, METH_O, NULL},
+    {"_checkable", (PyCFunction)(void (*)(void))pa_checkable, METH_FASTCALL, NULL},
+    {"_cache_lookup", FASTCALL(pa_py_cache_lookup), CACHE_DOC_lookup},
+    {"_cache_store", FASTCALL(pa_py_cache_store), CACHE_DOC_store},
+    {"_cache_purge", FASTCALL(pa_py_cache_purge), CACHE_DOC_purge},
+    {"_cache_enable", pa_py_cache_enable, METH_NOARGS, CACHE_DOC_enable},
+    {"_cache_disable", pa_py_cache_disable, METH_NOARGS, CACHE_DOC_disable},
+    {"_cache_enter", pa_py_cache_enter, METH_NOARGS, NULL},
+    {"_cache_leave", pa_py_cache_leave, METH_O, NULL},
+    {"_cache_space", pa_py_cache_space, METH_O, NULL},
+    {"_cache_has", pa_py_cache_has, METH_O, NULL},
     {"_torch_kernels", pt_py_kernels, METH_NOARGS, NULL},
     {"_torch_way", (PyCFunction)(void (*)(void))pt_py_way, METH_FASTCALL, NULL},
     {"_native_from_dlpack", (PyCFunction)(void (*)(void))pa_native_from_dlpack, METH_FASTCALL,

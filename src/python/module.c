@@ -21,6 +21,28 @@ static int add_ops(PyObject *module)
     return status;
 }
 
+/* The other names of functions, and `aliases`, which tells them: {"isnan": "is_nan", ...}. */
+static int add_aliases(PyObject *module)
+{
+    static const char *const pair[][2] = {
+#define ALIAS(name, of) {#name, #of},
+#include "anytensor/ops.def"
+    };
+    PyObject *aliases = PyDict_New();
+    int status = aliases == NULL ? -1 : PyModule_AddObjectRef(module, "aliases", aliases);
+    for (size_t i = 0; status == 0 && i < sizeof pair / sizeof *pair; i++) {
+        PyObject *of = PyUnicode_FromString(pair[i][1]);
+        PyObject *function = of == NULL ? NULL : PyObject_GetAttr(module, of);
+        bool fine = function != NULL && PyObject_SetAttrString(module, pair[i][0], function) == 0 &&
+                    PyDict_SetItemString(aliases, pair[i][0], of) == 0;
+        status = fine ? 0 : -1;
+        Py_XDECREF(function);
+        Py_XDECREF(of);
+    }
+    Py_XDECREF(aliases);
+    return status;
+}
+
 static int check(const at_backend *be)
 {
     at_context cx;
@@ -35,19 +57,24 @@ static int execute(PyObject *module)
     pa_state *st = pa_state_of(module);
     st->module = module;
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
-        pa_options_init(st) < 0 || pa_native_make(st) < 0 || check(&st->native) < 0)
+        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_native_make(st) < 0 ||
+        check(&st->native) < 0)
         return -1;
     st->ndarray = pa_ndarray_type();
+    if (pa_info_init(module, st) < 0) return -1;
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
-    return add_ops(module);
+    return add_ops(module) < 0 ? -1 : add_aliases(module);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     pa_state *st = pa_state_of(module);
     Py_VISIT(st->options);
+    Py_VISIT(st->unknown_array);
     Py_VISIT(st->native_type);
-    int stop = pa_numpy_visit(&st->numpy, visit, arg);
+    int stop = pa_cache_visit(st, visit, arg);
+    if (stop) return stop;
+    stop = pa_numpy_visit(&st->numpy, visit, arg);
     return stop ? stop : pa_registry_visit(st, visit, arg);
 }
 
@@ -56,6 +83,8 @@ static int clear(PyObject *module)
     pa_state *st = pa_state_of(module);
     pa_registry_clear(st);
     Py_CLEAR(st->options);
+    Py_CLEAR(st->unknown_array);
+    pa_cache_clear(st);
     Py_CLEAR(st->native_type);
     pa_numpy_clear(&st->numpy);
     pa_args_clear(st);

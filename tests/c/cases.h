@@ -9,6 +9,7 @@
 typedef struct inputs {
     at_array x;          /* (4, 2) */
     at_array y;          /* (2) */
+    at_array logits;     /* (4) */
     at_array yes;        /* (4, 2) bool */
     at_array ids;        /* (4), one below and one beyond [0, 3) */
     at_array slots;      /* (4), in [0, 3] */
@@ -24,6 +25,7 @@ static inline inputs given_inputs(at_frame *f, at_dtype dtype, at_dtype id_dtype
     inputs in;
     in.x = given(f, dtype, SIZES(4, 2), VALUES(1, 0, 0, 1, 1, 1, 3, 0));
     in.y = VEC(f, dtype, 1, 0);
+    in.logits = VEC(f, dtype, 1, 0, 1, 0);
     in.yes = given(f, AT_BOOL, SIZES(4, 2), VALUES(1, 0, 1, 1, 0, 0, 1, 0));
     in.ids =
         kind_of(id_dtype) == 'i' ? VEC(f, id_dtype, 2, -1, 2, 5) : VEC(f, id_dtype, 2, 7, 2, 5);
@@ -39,8 +41,15 @@ static inline inputs given_inputs(at_frame *f, at_dtype dtype, at_dtype id_dtype
 
 #define CASE(name, ...)                                                                            \
     static at_array case_##name(at_frame *f, const inputs *in) { return at_##name(f, __VA_ARGS__); }
+#define CASES(name, ...)                                                                           \
+    static at_array case_##name(at_frame *f, const inputs *in)                                     \
+    {                                                                                              \
+        const at_list all = at_##name(f, __VA_ARGS__);                                             \
+        return all.count > 0 ? all.array[all.count - 1] : AT_NIL;                                  \
+    }
 #define ONE_AXIS ((at_axes){.count = 1, .axis = {1}})
 #define LIST2 ((at_list){2, (at_array[]){in->x, in->yes}})
+#define PARTS AT_CUTS(16, ((at_dim[16]){{.n = 1}, {.n = -1}, {.n = 9}}))
 #define EIGHT (&(const at_shape){.ndim = 1, .dim = {{.n = 8}}})
 #define FOUR_BY_TWO (&(const at_shape){.ndim = 2, .dim = {in->four, {.n = 2}}})
 
@@ -49,6 +58,7 @@ CASE(log, in->x)
 CASE(sqrt, in->x)
 CASE(rsqrt, in->x)
 CASE(is_nan, in->x)
+CASE(is_inf, in->x)
 CASE(is_finite, in->x)
 CASE(stop_gradient, in->x)
 CASE(add, in->x, in->y)
@@ -58,7 +68,10 @@ CASE(div, in->x, in->scalar)
 CASE(equal, in->x, in->y)
 CASE(maximum, in->x, in->scalar)
 CASE(minimum, in->yes, in->x)
+CASE(equal_nan, in->scalar, in->x)
 CASE(fill_nan, in->x, in->scalar)
+CASES(fill_nan_mask, in->x, in->scalar)
+CASE(nan_to_num, in->x, in->scalar, in->place, AT_NIL)
 CASE(where, in->yes, in->y, in->scalar)
 CASE(clip, in->x, in->scalar, in->y)
 CASE(sum, in->x, ONE_AXIS, true)
@@ -71,8 +84,14 @@ CASE(take, in->x, in->indices, 1)
 CASE(repeat, in->partitions, in->partitions, in->four, AT_NO_AXIS)
 CASE(repeat_each, in->x, in->slots, 0)
 CASE(reshape, in->x, EIGHT)
+CASE(transpose, in->x, AT_ALL_AXES)
+CASE(slice, in->x, AT_DIM(1), AT_DIM(-1), 0)
+CASES(split, in->x, PARTS, 1)
 CASE(concatenate, LIST2, 0)
+CASE(stack, LIST2, -1)
 CASE(astype, in->x, AT_INT16)
+CASE(cast, in->x, AT_INT16)
+CASE(matmul, in->x, in->y)
 CASE(full, FOUR_BY_TWO, in->y, AT_FLOAT32, in->x)
 CASE(zeros, FOUR_BY_TWO, AT_NODTYPE, in->x)
 CASE(ones, FOUR_BY_TWO, AT_NODTYPE, in->x)
@@ -90,6 +109,14 @@ CASE(segment_softmax, in->x, in->ids, in->three, false)
 CASE(segment_count, in->ids, in->three, false)
 CASE(segment_min_or_constant, in->x, in->ids, in->three, in->scalar, false)
 CASE(segment_max_or_constant, in->x, in->ids, in->three, in->y, false)
+CASE(segment_prod, in->x, in->ids, in->three, false)
+CASE(segment_any, in->x, in->ids, in->three, false)
+CASE(segment_all, in->x, in->ids, in->three, false)
+CASE(segment_std, in->x, in->ids, in->three, false)
+CASE(segment_argmin, in->x, in->ids, in->three, false)
+CASE(segment_argmax, in->x, in->ids, in->three, false)
+CASE(segment_logsumexp, in->x, in->ids, in->three, false)
+CASE(segment_attention, in->logits, in->x, in->ids, in->three, false)
 CASE(partition_ids, in->partitions, in->four)
 CASE(partition_sum, in->x, in->partitions, in->four)
 CASE(partition_min, in->x, in->partitions, in->four)
@@ -101,6 +128,7 @@ CASE(slot_count, in->slots, in->four)
 CASE(slot_sum, in->x, in->slots, in->four)
 CASE(slot_min, in->x, in->slots, in->four)
 CASE(slot_max, in->x, in->slots, in->four)
+CASE(slot_prod, in->x, in->slots, in->four)
 CASE(spread, in->x, in->slots)
 CASE(head, in->x, in->three)
 
@@ -115,6 +143,7 @@ typedef struct op_case {
 
 static const op_case op_cases[] = {
 #define OP(kind, name, level, ...) {#name, case_##name, IS_##level},
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 

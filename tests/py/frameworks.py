@@ -50,6 +50,7 @@ class Row:
     narrow = {}  # what it makes of dtypes wider than its own
     elsewhere = None  # the name of a second device, to see that results stay on it
     take_out_of_range = "raises"  # or "fills": NaN or 0, where the framework would clamp (SEMANTICS 18)
+    runs_later = False  # whether what runs is out of our reach, so that its errors are its own (SEMANTICS 18)
     reads_counts = True  # whether a total that is not the sum of the counts is seen (SEMANTICS 9)
     quick = True  # whether a call takes microseconds
     compiles = False  # whether a call compiles at a new shape or dtype, which makes tests slow

@@ -30,6 +30,7 @@
     X(minimum, "lax.min")                                                                          \
     X(lt, "lax.lt")                                                                                \
     X(ge, "lax.ge")                                                                                \
+    X(abs, "lax.abs")                                                                              \
     X(bitwise_and, "lax.bitwise_and")                                                              \
     X(select, "lax.select")                                                                        \
     X(clamp, "lax.clamp")                                                                          \
@@ -39,8 +40,10 @@
     X(iota, "lax.iota")                                                                            \
     X(expand_dims, "lax.expand_dims")                                                              \
     X(slice_in_dim, "lax.slice_in_dim")                                                            \
+    X(transpose, "lax.transpose")                                                                  \
     X(gather, "lax.gather")                                                                        \
     X(scatter_add, "lax.scatter_add")                                                              \
+    X(scatter_mul, "lax.scatter_mul")                                                              \
     X(scatter_min, "lax.scatter_min")                                                              \
     X(scatter_max, "lax.scatter_max")                                                              \
     X(GatherDimensionNumbers, "lax.GatherDimensionNumbers")                                        \
@@ -56,6 +59,7 @@
     X(max, "numpy.max")                                                                            \
     X(cumsum, "numpy.cumsum")                                                                      \
     X(take, "numpy.take")                                                                          \
+    X(matmul, "numpy.matmul")                                                                      \
     X(repeat, "numpy.repeat")                                                                      \
     X(reshape, "numpy.reshape")                                                                    \
     X(concatenate, "numpy.concatenate")                                                            \
@@ -113,6 +117,9 @@ static inline jax_state *state_of(const at_backend *be) { return be->state; }
 
 /* Whether an object is a traced stand-in for an array. */
 bool pj_traced(const jax_state *st, PyObject *x);
+
+/* For pa_framework. */
+PyObject *pj_trace(const at_backend *be, PyObject *x, PyObject **pulse);
 
 /* The dtype object, borrowed; NULL fails the frame. */
 PyObject *pj_dtype(pa_frame *f, const jax_state *st, at_dtype t);

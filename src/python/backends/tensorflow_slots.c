@@ -180,7 +180,7 @@ at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at
     PyObject *step = pf_call(&f, be, constant, pa_shape(&f, &row),
                              pf_dtype_object(&f, be, n.n > INT32_MAX ? AT_INT64 : AT_INT32));
     PyObject *rows = pf_tensor(&f, be, x.p); /* the mask says that it begins at the beginning */
-    PyObject *y = pf_call(&f, be, slice, rows, end, end, step, pa_int(&f, 1));
+    PyObject *y = pf_call(&f, be, slice, rows, end, end, step, pa_int(&f, 1), pa_int(&f, 0));
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -394,4 +394,15 @@ at_status pf_slot_max(at_context *cx, const at_backend *be, at_array x, at_array
                       at_dim slots, at_array *out)
 {
     return extreme(cx, be, x, slot_ids, slots, true, out);
+}
+
+/* --- products ----------------------------------------------------------------------------------------------- */
+
+at_status pf_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                       at_dim slots, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *rows = pf_tensor(&f, be, x.p), *size = pf_size(&f, be, slots, AT_INT64);
+    return pa_finish(&f, cx, be, pf_call(&f, be, segment_prod, rows, slot_ids.p, size), out);
 }

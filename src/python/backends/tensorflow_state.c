@@ -126,6 +126,8 @@ bool pf_runs_now(const at_backend *be)
     return yes;
 }
 
+bool pf_is_tracing(const at_backend *be) { return !pf_runs_now(be); }
+
 PyObject *pf_integer(pa_frame *f, const at_backend *be, int64_t value, at_dtype t)
 {
     PyObject *number = t == AT_UINT64 && !f->failed
@@ -150,6 +152,9 @@ PyObject *pf_vector(pa_frame *f, const at_backend *be, PyObject *sizes)
         known = known && PyLong_Check(item[k]);
         if (PyLong_Check(item[k]) && PyLong_AsLongLong(item[k]) > INT32_MAX) t = AT_INT64;
     }
+    /* An eager op makes an int32 tensor of numbers by itself, and in a third of the time. */
+    if (known && t == AT_INT32 && PySequence_Fast_GET_SIZE(sizes) > 0 && pf_runs_now(be))
+        return sizes;
     if (known) return pf_call(f, be, constant, sizes, pf_dtype_object(f, be, t));
     if (t == AT_INT32) return pf_call(f, be, pack, sizes, pa_int(f, 0));
     pa_frame g; /* a size beyond int32 beside one of run time: all become int64 */
@@ -443,6 +448,16 @@ int pf_owns(PyObject *module, PyTypeObject *type)
 {
     return pa_derives(module, "Tensor", type) || pa_derives(module, "Variable", type) ||
            pa_derives(module, "__internal__.types.Tensor", type);
+}
+
+/* The graph of a tensor; variables hold values, and symbols have no graph of their own. */
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    const tensorflow_state *st = state_of(be);
+    (void)pulse;
+    PyTypeObject *tensor = (PyTypeObject *)st->fn[FN_Tensor];
+    if (pf_is_eager(st, x) || !PyType_IsSubtype(Py_TYPE(x), tensor)) return Py_NewRef(Py_None);
+    return PyObject_GetAttrString(x, "graph");
 }
 
 /* A condition that the graph knows already, or else true: then the graph checks it as it runs. */

@@ -16,6 +16,7 @@
     X(sqrt, "raw_ops.Sqrt", "x")                                                                   \
     X(rsqrt, "raw_ops.Rsqrt", "x")                                                                 \
     X(is_nan, "raw_ops.IsNan", "x")                                                                \
+    X(is_inf, "raw_ops.IsInf", "x")                                                                \
     X(is_finite, "raw_ops.IsFinite", "x")                                                          \
     X(zeros_like, "raw_ops.ZerosLike", "x")                                                        \
     X(ones_like, "raw_ops.OnesLike", "x")                                                          \
@@ -49,7 +50,9 @@
     X(pack, "raw_ops.Pack", "values axis")                                                         \
     X(concat, "raw_ops.ConcatV2", "values axis")                                                   \
     X(gather, "raw_ops.GatherV2", "params indices axis")                                           \
-    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask")                         \
+    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask end_mask")                \
+    X(transpose, "raw_ops.Transpose", "x perm")                                                    \
+    X(matmul, "raw_ops.BatchMatMulV2", "x y")                                                      \
     X(upper_bound, "raw_ops.UpperBound", "sorted_inputs values out_type")                          \
     X(range, "raw_ops.Range", "start limit delta")                                                 \
     X(cast, "raw_ops.Cast", "x DstT")                                                              \
@@ -58,6 +61,7 @@
     X(segment_sum, "raw_ops.UnsortedSegmentSum", "data segment_ids num_segments")                  \
     X(segment_min, "raw_ops.UnsortedSegmentMin", "data segment_ids num_segments")                  \
     X(segment_max, "raw_ops.UnsortedSegmentMax", "data segment_ids num_segments")                  \
+    X(segment_prod, "raw_ops.UnsortedSegmentProd", "data segment_ids num_segments")                \
     X(constant, "constant", "value dtype")                                                         \
     X(convert, "convert_to_tensor", "value")                                                       \
     X(static_value, "get_static_value", "tensor")                                                  \
@@ -174,6 +178,9 @@ void pf_eager_clear(pf_eager *e);
 at_dtype pf_eager_dtype(const tensorflow_state *st, PyObject *x);
 PyObject *pf_eager_sizes(const tensorflow_state *st, PyObject *x);
 
+/* Whether an eager tensor lies on a CPU. */
+bool pf_is_on_cpu(const tensorflow_state *st, PyObject *x);
+
 /* The choice of path: whether one of our ops has been run on these operands, data and ids first and the number of
  * segments last. False, without a result or an exception, where TensorFlow's own ops are to be used. */
 bool pf_own(pa_frame *f, at_context *cx, const at_backend *be, pf_op op, PyObject *const *operands,
@@ -189,6 +196,7 @@ void pf_state_free(tensorflow_state *st);
 /* For pa_framework. */
 int pf_owns(PyObject *module, PyTypeObject *type);
 at_dtype pf_dtype(const at_backend *be, PyObject *obj);
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse);
 int pf_holds(PyObject *tensorflow, PyObject *condition);
 int pf_visit(at_backend *be, visitproc visit, void *arg);
 void pf_clear(at_backend *be);
@@ -225,6 +233,8 @@ at_status pf_slot_min(at_context *cx, const at_backend *be, at_array x, at_array
                       at_dim slots, at_array *out);
 at_status pf_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                       at_dim slots, at_array *out);
+at_status pf_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                       at_dim slots, at_array *out);
 at_status pf_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                     at_array *out);
 at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at_array *out);

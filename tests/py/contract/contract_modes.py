@@ -95,7 +95,7 @@ FILLS = ("take_out_of_range", "fills")
 MODES = {
     "jit": Mode("jax", jax_jit, 4),
     "compile": Mode("torch", torch_compile, 3, (NEVER_READS, NO_BFLOAT16)),
-    "graph": Mode("tensorflow", tf_function, 8, (NEVER_READS,)),
+    "graph": Mode("tensorflow", tf_function, 8, (NEVER_READS, ("runs_later", True))),
     "xla": Mode("tensorflow", tf_xla, 3, (NEVER_READS, FILLS)),
 }
 FOUND_MODES = [name for name, mode in MODES.items() if mode.row in FOUND]
