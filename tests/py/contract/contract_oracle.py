@@ -478,7 +478,9 @@ def take(op, row, x, indices, axis=0):
         rest = (*place[:axis], k, *place[axis + i.ndim :])
         out[place] = values[rest] if inside else NOTHING
     if row.take_out_of_range == "raises" and any(not -n <= k < n for k in i.ravel()):
-        raise Refused(IndexError, *(row.errors if row.runs_later else ())) if out.size else Open  # NumPy does not look at indices of nothing
+        if not out.size:
+            raise Open  # NumPy does not look at indices of nothing
+        raise Refused(IndexError, *(row.errors if row.runs_later else ()))
     return Answer(out, common(row, x))
 
 
