@@ -37,6 +37,7 @@ static inline bool asks_memo(int op)
 #define ADDRESS_INDEX(name) &name,
 #define ADDRESS_MASK(name) &name,
 #define ADDRESS_VALUE(name) &name,
+#define ADDRESS_BOUND(name) &name,
 #define ADDRESS_LIKE(name) &name,
 #define ADDRESS_SIZE(name)
 #define ADDRESS_MAYBE_SIZE(name)

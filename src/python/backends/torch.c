@@ -684,6 +684,15 @@ static PyObject *reachable(PyObject *start, PyObject *stop, PyObject *step)
     return (span < 0 && by > 0) || (span > 0 && by < 0) ? start : stop;
 }
 
+/* The dtype in which torch makes a range: it has none of the wide unsigned types, and cuts fractional bounds of an
+ * integer range before it counts the elements. */
+static at_dtype made_of(at_dtype dtype, PyObject *start, PyObject *stop, PyObject *step)
+{
+    if (start == NULL || stop == NULL || step == NULL || !ati_is_integer(dtype)) return dtype;
+    if (PyFloat_Check(start) || PyFloat_Check(stop) || PyFloat_Check(step)) return AT_FLOAT64;
+    return is_wide_unsigned(dtype) ? AT_INT64 : dtype;
+}
+
 static at_status torch_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,
                               at_array step, at_dtype dtype, at_array like, const void *device,
                               at_array *out)
@@ -695,9 +704,10 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
     if (where == NULL && like.be == be) where = pa_keep(&f, pt_get(st, like.p, GET_device));
+    at_dtype made = made_of(dtype, from, to, by);
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
-                                by, dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
-    return pa_finish(&f, cx, be, y, out);
+                                by, dtype_object(&f, be, made), where == NULL ? Py_None : where);
+    return pa_finish(&f, cx, be, made == dtype ? y : cast(&f, be, y, dtype), out);
 }
 
 /* --- slots ---------------------------------------------------------------------------------------------------------------- */

@@ -246,6 +246,7 @@ PLAIN_CALLS = {
         lambda x, scale: at.full_like(x, scale, "int32"),
         lambda x: at.arange(at.shape(x)[0], like=x),
         lambda x, n: at.arange(1, n, like=x),
+        lambda x, n: at.arange(np.int8(1), np.int64(5), np.float32(0.5), like=x),
         lambda x, n: at.arange(n, 0, -1, like=x),
         lambda x, n: at.arange(0, n, 0.5, dtype="float32", like=x),
     ),
