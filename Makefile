@@ -25,7 +25,7 @@ export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
 .PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
-        docs-tests coverage \
+        docs-tests parity coverage \
         $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
@@ -69,9 +69,9 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 # ---- test: the summary lines of ctest and pytest come last
-test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests py-tests
+test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests parity py-tests
 	@cat build/summary.c-tests build/summary.c-asan build/summary.c-tsan build/summary.c-valgrind
-	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests $(addprefix py-tests-,$(SELECTIONS))
+	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests parity $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options, $(3) options of ctest
 define ctest
@@ -170,6 +170,11 @@ numpy-tests: $(NUMPY)/.installed
 # The code in the documentation; a page is one session, so it stays in one process.
 docs-tests: build/wheel
 	$(call pytest,$(BIN)/python,$@,--dist loadfile,docs)
+
+# The tests of the release that this one stands in for, from PyPI.
+parity: build/wheel
+	@echo "== $@"
+	@bash -c 'set -o pipefail; $(BIN)/python tests/parity/reference.py -n $(TEST_JOBS) 2>&1 | tee build/$@.log'
 
 # ---- coverage: all tests again, on a build that counts; the lines and branches that none reached are listed
 $(VENV)/.coverage: $(VENV)/.dev

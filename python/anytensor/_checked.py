@@ -325,5 +325,5 @@ def segment_logsumexp(logits: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E
 
 
 @steps_aside
-def segment_attention(logits: Shaped[Any, "E H..."], values: Shaped[Any, "E H... D..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments H... D..."]:
+def segment_attention(logits: Shaped[Any, "E ..."], values: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
     return _core.segment_attention(logits, values, segment_ids, num_segments, sorted)

@@ -360,12 +360,12 @@ def segment_logsumexp(
     """Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way."""
 
 def segment_attention(
-    logits: Shaped[_ArrayT, "E H..."],
-    values: Shaped[_ArrayT, "E H... D..."],
+    logits: Shaped[_ArrayT, "E ..."],
+    values: Shaped[_ArrayT, "E ..."],
     segment_ids: Integer[Any, "E"],
     num_segments: _Size,
     sorted: bool = False,
-) -> Shaped[_ArrayT, "num_segments H... D..."]:
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Mean of the values of each segment, weighted by the softmax of its logits."""
 
 def align_arrays(
