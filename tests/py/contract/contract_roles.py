@@ -508,4 +508,6 @@ def cuts(d, name):
     if d.draw(st.booleans()):
         return d.pick(*(k for k in (1, 2, 3) if n % k == 0))
     places = d.draw(st.lists(st.integers(-n - 1, n + 1), max_size=3))
+    if d.compiled:
+        return places
     return d.pick(list(places), tuple(places), A(np.array(places, "int64"), "int64", host=True))
