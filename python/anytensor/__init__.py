@@ -4,6 +4,7 @@ The functions are builtins of the C extension ``anytensor._core``; see ``help(an
 docs/reference.md. No array framework is imported here, nor later: a framework is found when it is loaded.
 """
 
+from . import tree
 from ._core import (
     __version__,
     align_arrays,
@@ -100,6 +101,7 @@ __all__ = [
     "sqrt",
     "sum",
     "take",
+    "tree",
     "where",
     "zeros",
     "zeros_like",

@@ -10,6 +10,7 @@
 
 #include "anytensor/backend.h"
 #include "anytensor/ops.h"
+#include "pytree.h"
 
 #define PA_MAX_PARAMS 6
 
@@ -42,6 +43,7 @@ struct pa_state {
     struct pa_space *spaces; /* one backend per Array API namespace seen (backends/array_api.c) */
     PyObject *options;       /* context variable: how NumPy arrays join, see pa_options */
     pa_known_type known[PA_KNOWN_TYPES];
+    pa_trees trees;      /* classes, words and types of anytensor.tree */
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
 };
