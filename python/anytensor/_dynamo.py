@@ -1,8 +1,8 @@
 """What torch.compile has to know of the builtins: registered when torch._dynamo is first imported.
 
 Array functions go into the graph as they are and are traced through by the framework behind Dynamo, so that every
-call they make is seen. shape() returns sizes, which a graph node cannot, and promotion options are not arrays:
-Dynamo inlines their Python equivalents.
+call they make is seen. shape() returns sizes, which a graph node cannot, promotion options are not arrays, and trees
+are Python's: Dynamo inlines their Python equivalents.
 """
 
 from . import _core
@@ -39,10 +39,13 @@ _EQUIVALENTS = {
 def register(dynamo):
     import torch.compiler as compiler
 
+    from . import _tree_dynamo
+
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:
             compiler.allow_in_graph(getattr(_core, name))
-    for function, equivalent in _EQUIVALENTS.items():
+    of_trees = {_core._tree[name]: equivalent for name, equivalent in _tree_dynamo.EQUIVALENTS.items()}
+    for function, equivalent in (_EQUIVALENTS | of_trees).items():
         compiler.substitute_in_graph(function, skip_signature_check=True)(equivalent)
     config = getattr(compiler, "config", None)
     if config is not None and hasattr(config, "cache_key_tag"):

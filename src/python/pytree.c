@@ -141,15 +141,19 @@ static void walk_clear(walk *w)
     objects_clear(&w->path);
 }
 
+/* A path key of a child. The classes are namedtuples of one field, whose own call is Python code. */
 static PyObject *key_of_child(const walk *w, const pa_opened *o, Py_ssize_t i)
 {
     enum { SEQUENCE, DICT, FIELD };
-    if (o->names != NULL)
-        return PyObject_CallOneArg(w->trees->keys[o->keyed ? DICT : FIELD],
-                                   PyTuple_GET_ITEM(o->names, i));
-    PyObject *index = PyLong_FromSsize_t(i);
-    PyObject *key = index == NULL ? NULL : PyObject_CallOneArg(w->trees->keys[SEQUENCE], index);
-    Py_XDECREF(index);
+    int which = o->names == NULL ? SEQUENCE : o->keyed ? DICT : FIELD;
+    PyTypeObject *class = w->trees->keys[which];
+    PyObject *field =
+        o->names == NULL ? PyLong_FromSsize_t(i) : Py_NewRef(PyTuple_GET_ITEM(o->names, i));
+    PyObject *key = field == NULL ? NULL : class->tp_alloc(class, 1);
+    if (key == NULL)
+        Py_XDECREF(field);
+    else
+        PyTuple_SET_ITEM(key, 0, field);
     return key;
 }
 
@@ -735,15 +739,21 @@ static PyObject *tree_whole(PyObject *module, PyObject *tree)
 
 /* --- the module's part ------------------------------------------------------------------------------------------------------ */
 
-/* _set_keys(SequenceKey, DictKey, GetAttrKey): the classes of path keys are written in Python. */
+/* _set_keys((SequenceKey, DictKey, GetAttrKey)): the classes of path keys are written in Python. */
 static PyObject *set_keys(PyObject *module, PyObject *classes)
 {
     pa_trees *trees = trees_of(module);
-    if (!PyTuple_Check(classes) || PyTuple_GET_SIZE(classes) != 3) {
-        PyErr_SetString(PyExc_TypeError, "_set_keys(classes): three classes");
+    bool fine = PyTuple_Check(classes) && PyTuple_GET_SIZE(classes) == 3;
+    for (int i = 0; fine && i < 3; i++) {
+        PyObject *class = PyTuple_GET_ITEM(classes, i);
+        fine = PyType_Check(class) && PyType_IsSubtype((PyTypeObject *)class, &PyTuple_Type);
+    }
+    if (!fine) {
+        PyErr_SetString(PyExc_TypeError, "_set_keys(classes): three namedtuples");
         return NULL;
     }
-    for (int i = 0; i < 3; i++) Py_XSETREF(trees->keys[i], Py_NewRef(PyTuple_GET_ITEM(classes, i)));
+    for (int i = 0; i < 3; i++)
+        Py_XSETREF(trees->keys[i], (PyTypeObject *)Py_NewRef(PyTuple_GET_ITEM(classes, i)));
     Py_RETURN_NONE;
 }
 

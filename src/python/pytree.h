@@ -95,7 +95,7 @@ enum {
 typedef struct pa_trees {
     PyTypeObject *treedef;
     PyObject *defaultdict, *mapping, *sequence; /* classes of collections and collections.abc */
-    PyObject *keys[3];                          /* SequenceKey, DictKey, GetAttrKey */
+    PyTypeObject *keys[3];                      /* SequenceKey, DictKey, GetAttrKey */
     PyObject *words[PA_WORDS];                  /* interned */
     pa_tree_class classes[PA_TREE_CLASSES];
 } pa_trees;
