@@ -138,7 +138,7 @@ class _Parts:
         shape = _core.shape(leaf)
         if not -len(shape) <= axis < len(shape):
             raise IndexError(f"unbatch(): axis {axis} of a leaf of shape {tuple(shape)}")
-        self._leaf, self._size = leaf, shape[axis]
+        self._leaf, self._size, self._axis = leaf, shape[axis], axis
         self._before = (slice(None),) * (axis % len(shape))
 
     def __len__(self):
@@ -147,6 +147,8 @@ class _Parts:
         return self._size
 
     def __getitem__(self, i):
+        if not hasattr(self._leaf, "__getitem__"):  # arrays of the library's own
+            return _core.take(self._leaf, _core.arange(i, i + 1, like=self._leaf, dtype="int64"), self._axis)
         return self._leaf[(*self._before, slice(i, i + 1))]
 
 
