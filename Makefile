@@ -24,7 +24,7 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
+.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests docs-tests coverage \
         $(addprefix py-tests-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
@@ -33,6 +33,7 @@ help:
 	@echo "make py-tests-NAME         of these, the tests of one framework: $(SELECTIONS)"
 	@echo "make fuzz [SECONDS=60]     each fuzz target for so long, from fuzz/corpus; needs clang"
 	@echo "make aarch64               C library and tests for 64-bit ARM, run by qemu where it is found"
+	@echo "make coverage              lines and branches of C and Python that the tests reach"
 	@echo "make bench                 speed against the reference, in ratios"
 	@echo "make clean                 remove build/, keep the virtual environments"
 
@@ -66,9 +67,9 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 # ---- test: the summary lines of ctest and pytest come last
-test: c-tests c-asan c-tsan c-valgrind numpy-tests py-tests
+test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests py-tests
 	@cat build/summary.c-tests build/summary.c-asan build/summary.c-tsan build/summary.c-valgrind
-	@$(PYTHON) tools/test_summary.py numpy-tests $(addprefix py-tests-,$(SELECTIONS))
+	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options, $(3) options of ctest
 define ctest
@@ -139,10 +140,10 @@ $(NUMPY)/.installed: build/wheel
 	@$(NUMPY)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
-# $(1) the Python to run, $(2) the name of the log, $(3) options
+# $(1) the Python to run, $(2) the name of the log, $(3) options, $(4) the folder if not tests
 define pytest
 	@echo "== $(2)"
-	@bash -c 'set -o pipefail; $(1) -m pytest -q -n $(TEST_JOBS) $(3) tests 2>&1 | tee build/$(2).log'
+	@bash -c 'set -o pipefail; $(1) -m pytest -q -n $(TEST_JOBS) $(3) $(or $(4),tests) 2>&1 | tee build/$(2).log'
 endef
 
 # All selections run, whatever fails; each keeps all processors busy, so they come one after the other.
@@ -156,6 +157,27 @@ $(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
 py-tests-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 numpy-tests: $(NUMPY)/.installed
 	$(call pytest,$(NUMPY)/bin/python,$@,-m "not slow")
+
+# The code in the documentation; a page is one session, so it stays in one process.
+docs-tests: build/wheel
+	$(call pytest,$(BIN)/python,$@,--dist loadfile,docs)
+
+# ---- coverage: all tests again, on a build that counts; the lines and branches that none reached are listed
+$(VENV)/.coverage: $(VENV)/.dev
+	@$(BIN)/python $(PIP) 'gcovr>=7' 'coverage>=7.4' 'pytest-cov>=5'
+	@touch $@
+COVERED := $(CURDIR)/build/coverage-site
+coverage: $(VENV)/.coverage | build
+	@rm -rf build/coverage-py build/coverage-c $(COVERED) build/.coverage*
+	$(call ctest,coverage-c,-DANYTENSOR_COVERAGE=ON -DANYTENSOR_TESTS_VALGRIND=OFF)
+	@$(BIN)/python $(PIP) --no-deps --no-build-isolation --target $(COVERED) --config-settings=build-dir=build/coverage-py \
+	    --config-settings=cmake.build-type=Debug --config-settings=cmake.define.ANYTENSOR_COVERAGE=ON .
+	-@for only in $(SELECTIONS); do echo "== coverage: $$only"; PYTHONPATH=$(COVERED) COVERAGE_FILE=build/.coverage.$$only \
+	    $(BIN)/python -m pytest -q -n $(TEST_JOBS) --cov --cov-config=pyproject.toml --cov-report= --only $$only tests | tail -3; done
+	@cd build && $(BIN)/coverage combine --rcfile=../pyproject.toml --keep -q .coverage.* && $(BIN)/coverage report --rcfile=../pyproject.toml
+	@$(BIN)/gcovr --root . --filter src/ --exclude-unreachable-branches --exclude-throw-branches --txt build/coverage.txt \
+	    --txt-metric line --print-summary --fail-under-line 95 build/coverage-c build/coverage-py
+	@echo "C: build/coverage.txt lists the lines that no test reached"
 
 # ---- the rest
 lint: $(VENV)/.dev

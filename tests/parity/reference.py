@@ -44,9 +44,7 @@ def unpack():
         BUILD.mkdir(parents=True, exist_ok=True)
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
         # --no-build-isolation and the name of the file: pip would build the package to read its metadata
-        subprocess.run(
-            [*pip, "--no-binary", ":all:", "-d", str(BUILD), f"anytensor=={RELEASE}"], check=True
-        )
+        subprocess.run([*pip, "--no-binary", ":all:", "-d", str(BUILD), f"anytensor=={RELEASE}"], check=True)
     tests = BUILD / "test"
     shutil.rmtree(tests, ignore_errors=True)
     with tarfile.open(archive) as tar:
