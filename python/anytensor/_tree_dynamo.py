@@ -100,7 +100,7 @@ def _open(x):
     if x is None:
         return "none", None, [], []
     if hasattr(cls, "__tree_flatten__") and hasattr(cls, "__tree_unflatten__"):
-        children, aux = x.__tree_flatten__()
+        children, aux = x.__tree_flatten__()[:2]  # optree's have a third item
         return _numbered("magic", (cls, aux), tuple(children))
     if cls in _DICTS:
         return _open_dict(x, cls)

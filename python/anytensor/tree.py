@@ -131,30 +131,24 @@ def batch(trees, axis=0):
     return unflatten(treedef, [_join(column, axis) for column in columns])
 
 
-class _Parts:
-    """A leaf's parts along an axis, each made when it is asked for."""
-
-    def __init__(self, leaf, axis):
-        shape = _core.shape(leaf)
-        if not -len(shape) <= axis < len(shape):
-            raise IndexError(f"unbatch(): axis {axis} of a leaf of shape {tuple(shape)}")
-        self._leaf, self._size, self._axis = leaf, shape[axis], axis
-        self._before = (slice(None),) * (axis % len(shape))
-
-    def __len__(self):
-        if not isinstance(self._size, int):
-            raise ValueError("unbatch(): the size along the axis must be known; a compiler traces this one")
-        return self._size
-
-    def __getitem__(self, i):
-        if not hasattr(self._leaf, "__getitem__"):  # arrays of the library's own
-            return _core.take(self._leaf, _core.arange(i, i + 1, like=self._leaf, dtype="int64"), self._axis)
-        return self._leaf[(*self._before, slice(i, i + 1))]
+def _size(leaf, axis):
+    shape = _core.shape(leaf)
+    if not -len(shape) <= axis < len(shape):
+        raise IndexError(f"unbatch(): axis {axis} of a leaf of shape {tuple(shape)}")
+    if not isinstance(shape[axis], int):
+        raise ValueError(f"unbatch(): the size of axis {axis} must be known, a compiler traces this one")
+    return shape[axis]
 
 
-def _parts(leaf, axis):
-    hook = getattr(leaf, "__tree_unbatch__", None)
-    return _Parts(leaf, axis) if hook is None else list(_by_hook(hook, axis=axis))
+def _split(leaf, size, axis):
+    """The slices of size 1 along an axis."""
+    if hasattr(_core, "split"):
+        return _core.split(leaf, size, axis) if size else []
+    if not hasattr(leaf, "__getitem__"):  # arrays of the library's own
+        places = [_core.arange(i, i + 1, like=leaf, dtype="int64") for i in range(size)]
+        return [_core.take(leaf, place, axis) for place in places]
+    before = (slice(None),) * (axis % len(_core.shape(leaf)))
+    return [leaf[(*before, slice(i, i + 1), ...)] for i in range(size)]
 
 
 def unbatch(structure, axis=0):
@@ -166,8 +160,13 @@ def unbatch(structure, axis=0):
     if structure is None:
         raise ValueError("Cannot unbatch None")
     leaves, treedef = _whole(structure)
-    columns = [_parts(leaf, axis) for leaf in leaves]
-    sizes = [len(column) for column in columns]
+    hooks = [getattr(leaf, "__tree_unbatch__", None) for leaf in leaves]
+    parts = [None if hook is None else list(_by_hook(hook, axis=axis)) for hook in hooks]
+    sizes = [_size(leaf, axis) if own is None else len(own) for leaf, own in zip(leaves, parts, strict=True)]
     if len(set(sizes)) > 1:
         raise ValueError(f"unbatch(): leaves of different sizes along axis {axis}: {sizes}")
-    return [unflatten(treedef, [column[i] for column in columns]) for i in range(sizes[0] if sizes else 0)]
+    columns = [
+        _split(leaf, size, axis) if own is None else own
+        for leaf, own, size in zip(leaves, parts, sizes, strict=True)
+    ]
+    return [unflatten(treedef, row) for row in zip(*columns, strict=True)]

@@ -232,13 +232,15 @@ static bool open_namedtuple(const pa_trees *trees, PyObject *obj, pa_opened *o)
     return false;
 }
 
-/* (children, aux) of a function's answer, children as a tuple; false with an exception. */
+/* (children, aux) of a function's answer, children as a tuple; false with an exception. optree's classes have the same
+ * hooks and may add a third item, which is left alone. */
 static bool open_answer(PyObject *answer, PyTypeObject *class, const char *function,
                         PyObject **children, PyObject **aux)
 {
     *children = *aux = NULL;
     if (answer == NULL) return false;
-    if (!(PyTuple_Check(answer) || PyList_Check(answer)) || Py_SIZE(answer) != 2) {
+    Py_ssize_t size = PyTuple_Check(answer) || PyList_Check(answer) ? Py_SIZE(answer) : 0;
+    if (size != 2 && size != 3) {
         PyErr_Format(PyExc_TypeError, "tree: %s of %.100s must return (children, aux), not %.200R",
                      function, class->tp_name, answer);
         return false;

@@ -87,7 +87,7 @@ def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
 
 
 def test_all_names_of_the_package_are_there_and_no_others():
-    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded", "promote_options"}
+    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded", "promote_options", "tree"}
     assert all(hasattr(at, name) for name in at.__all__)
     assert at.__version__ == _core.__version__
 

@@ -275,6 +275,14 @@ def test_keys_that_cannot_be_ordered_are_named(impl, make, keys):
     assert repr(keys[0]) in str(caught.value) and isinstance(caught.value.__cause__, TypeError)
 
 
+def test_a_class_of_optree_has_the_same_hooks_and_a_third_item(impl):
+    class Mine(Magic):
+        def __tree_flatten__(self):
+            return (self.x, self.y), self.aux, ("x", "y")
+
+    assert impl.map(lambda x: x + 1, Mine(1, 2)) == Mine(2, 3)
+
+
 def test_one_key_needs_no_order(impl):
     assert impl.leaves({None: 1}) == [1]
 
@@ -643,7 +651,7 @@ def raises(error):
     return run
 
 
-@pytest.mark.parametrize("answer", [None, 3, (), (1,), ([], 1, 2), "ab", (3, None), (None, None), {1: 2}])
+@pytest.mark.parametrize("answer", [None, 3, (), (1,), ([], 1, 2, 3), "ab", (3, None), (None, None), {1: 2}])
 def test_answers_that_are_no_children_and_aux_are_refused(answer):
     with pytest.raises((TypeError, ValueError)) as caught:
         tree.leaves([Answers(answer)])

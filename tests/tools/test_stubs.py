@@ -23,6 +23,6 @@ def test_the_stubs_are_those_of_the_extension(tmp_path):
         "MYPYPATH": str(package),
         "MYPY_CACHE_DIR": str(tmp_path / "cache"),
     }
-    command = [sys.executable, "-m", "mypy.stubtest", "anytensor._core"]
+    command = [sys.executable, "-m", "mypy.stubtest", "anytensor._core", "anytensor.tree"]
     done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
