@@ -2,7 +2,8 @@
  *
  * Two layers only. Below this line, slots return a status and hand their result out through `out`; above
  * it everything works with frames (frame.h) and handles. A slot
- *   - borrows its operands and gives `out` one new reference, also where the result is an operand itself;
+ *   - borrows its operands and gives `out` one new reference, also where the result is an operand itself (of an op
+ *     with several results: one in each of as many places);
  *   - may count on what the wrapper in src/ops/dispatch.c has done: operands belong to this backend, data
  *     operands are arrays of the dtype that the op's rule asks for (never scalars, but see
  *     AT_TAKES_SCALARS), index operands are integral, masks are bool. A VALUE operand may still be a scalar;
@@ -31,6 +32,7 @@ extern "C" {
 #define ATI_CTYPE_MAYBE_SIZE at_dim /* the same, or AT_NO_DIM */
 #define ATI_CTYPE_SHAPE const at_shape *
 #define ATI_CTYPE_AXES at_axes
+#define ATI_CTYPE_CUTS at_cuts
 #define ATI_CTYPE_AXIS int /* or AT_NO_AXIS */
 #define ATI_CTYPE_FLAG bool
 #define ATI_CTYPE_DTYPE at_dtype      /* or AT_NODTYPE */
@@ -106,6 +108,7 @@ struct at_backend {
 #define OP(kind, name, ...)                                                                        \
     at_status (*name)(at_context * cx, const at_backend *be ATI_SIG_##kind(ATI_PARAM),             \
                       at_array *out);
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 

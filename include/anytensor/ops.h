@@ -53,12 +53,19 @@ AT_API at_array at_sqrt(at_frame *f, at_array x);
  *  Dtypes   floating dtypes are kept; bool and integers give the default float. */
 AT_API at_array at_rsqrt(at_frame *f, at_array x);
 
-/** True where an element is NaN; False everywhere for integers.
- *  Shapes   x (...) -> (...), bool */
+/** True where an element is NaN.
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give False everywhere. */
 AT_API at_array at_is_nan(at_frame *f, at_array x);
 
+/** True where an element is infinite, of either sign.
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give False everywhere. */
+AT_API at_array at_is_inf(at_frame *f, at_array x);
+
 /** True where an element is neither NaN nor infinite.
- *  Shapes   x (...) -> (...), bool */
+ *  Shapes   x (...) -> (...), bool
+ *  Dtypes   any; bool and integers give True everywhere. */
 AT_API at_array at_is_finite(at_frame *f, at_array x);
 
 /** The same values, through which no derivative flows. */
@@ -89,10 +96,29 @@ AT_API at_array at_maximum(at_frame *f, at_array x, at_array y);
  *  Errors   OverflowError an integer scalar does not fit the other's dtype. */
 AT_API at_array at_minimum(at_frame *f, at_array x, at_array y);
 
+/** True where two arrays are equal, or both NaN; elementwise with broadcasting.
+ *  Shapes   x (...), y (...) -> broadcast of both, bool
+ *  Dtypes   x and y are compared in their common dtype.
+ *  Errors   OverflowError an integer scalar does not fit the other's dtype. */
+AT_API at_array at_equal_nan(at_frame *f, at_array x, at_array y);
+
 /** Replaces NaN by a value; infinities stay. No derivative flows through a replaced element.
  *  Shapes   x (...), value broadcasts against x
  *  Dtypes   the common dtype of x and value. */
 AT_API at_array at_fill_nan(at_frame *f, at_array x, at_array value);
+
+/** Replaces NaN by a value, and says where: the filled array, and a mask that is True where x was NaN.
+ *  Shapes   x (...), value broadcasts against x -> (...) and (...), bool
+ *  Dtypes   the common dtype of x and value; bool. */
+AT_API at_list at_fill_nan_mask(at_frame *f, at_array x, at_array value);
+
+/** Replaces NaN and infinities by finite numbers. No derivative flows through a replaced element.
+ *  Shapes   x (...), nan, posinf and neginf broadcast against x -> (...)
+ *  Dtypes   x's; the values are cast to it. bool and integers are left as they are.
+ *  NaN      becomes nan, +inf posinf, -inf neginf; None stands for the greatest and the least finite number of the
+ *           dtype. */
+AT_API at_array at_nan_to_num(at_frame *f, at_array x, at_array nan, at_array posinf,
+                              at_array neginf);
 
 /** x where the condition holds, y elsewhere, with broadcasting.
  *  Shapes   condition (...), x (...), y (...) -> broadcast of all three
@@ -165,16 +191,54 @@ AT_API at_array at_repeat_each(at_frame *f, at_array x, at_array repeats, int ax
  *  Shapes   x (...) -> shape */
 AT_API at_array at_reshape(at_frame *f, at_array x, const at_shape *shape);
 
+/** The same elements with the axes in another order; None reverses them.
+ *  Shapes   x (N0, N1, ...) -> (N_axes[0], N_axes[1], ...)
+ *  Errors   ValueError axes is not a permutation of x's axes (negative ones count from the end). */
+AT_API at_array at_transpose(at_frame *f, at_array x, at_axes axes);
+
+/** Elements start, start + 1, ..., stop - 1 along one axis, by Python's slice rule: negative bounds count from the
+ *  end, what lies beyond an end is that end, and a stop of AT_NO_DIM is the end. A view where the framework has views.
+ *  Shapes   x (..., N, ...) -> (..., stop - start, ...) */
+AT_API at_array at_slice(at_frame *f, at_array x, at_dim start, at_dim stop, int axis);
+
+/** Cuts an array along one axis, into equal sections or before given indices, as a list.
+ *  Shapes   x (..., N, ...) -> sections of (..., N / sections, ...), or one more than indices
+ *  Sizes    an int is a number of sections; a list, tuple or vector of integers holds indices, by Python's slice
+ *           rule: negative ones count from the end, a cut beyond an end is at that end, one before its
+ *           predecessor gives an empty part. No index at all gives the whole.
+ *  Errors   ValueError no or a negative number of sections, sections that are not equal, an axis out of range;
+ *           TypeError indices not integral. */
+AT_API at_list at_split(at_frame *f, at_array x, at_cuts indices_or_sections, int axis);
+
 /** Joins arrays along an existing axis; axis None flattens them first.
  *  Shapes   arrays of (..., Ni, ...) -> (..., sum of Ni, ...)
  *  Dtypes   the common dtype of all.
  *  Errors   ValueError no arrays. */
 AT_API at_array at_concatenate(at_frame *f, at_list arrays, int axis);
 
+/** Joins arrays of one shape along a new axis.
+ *  Shapes   arrays, M of (N0, N1, ...) -> (N0, ..., M, ...), M standing at axis
+ *  Dtypes   the common dtype of all.
+ *  Errors   ValueError no arrays, unequal shapes, an axis out of range. */
+AT_API at_array at_stack(at_frame *f, at_list arrays, int axis);
+
 /** x with another dtype; x itself where it has that dtype already.
  *  Shapes   x (...) -> (...)
  *  Dtypes   a name, a NumPy dtype or the framework's own. NaN to an integer is the framework's choice. */
 AT_API at_array at_astype(at_frame *f, at_array x, at_dtype dtype);
+
+/** x with another dtype, as by at_astype().
+ *  Shapes   x (...) -> (...)
+ *  Dtypes   a name, a NumPy dtype or the framework's own. */
+AT_API at_array at_cast(at_frame *f, at_array x, at_dtype dtype);
+
+/** Matrix product; axes before the last two are batches and broadcast.
+ *  Shapes   x (..., M, K), y (..., K, N) -> (..., M, N); a vector x (K) or y (K) has no M or N, two give 0-d
+ *  Dtypes   the common dtype; integers wrap, half types add in float32, bool is "or" of "and".
+ *  Empty    K of 0 gives zeros.
+ *  Errors   ValueError a 0-d operand, unequal K, batches that do not broadcast.
+ *  Differs  under torch.autocast torch chooses the dtype of a product. */
+AT_API at_array at_matmul(at_frame *f, at_array x, at_array y);
 
 /* --- constructors -------------------------------------------------------------------------------- */
 

@@ -101,11 +101,22 @@ typedef struct at_axes {
 /** One axis; AT_NO_AXIS (Python's None) means "of the flattened array". */
 #define AT_NO_AXIS INT32_MIN
 
-/** A list of arrays, borrowed. */
+/** A list of arrays: borrowed as an argument, owned by the frame of the call as a result. */
 typedef struct at_list {
     int count;
     const at_array *array;
 } at_list;
+
+/** Where an axis is cut: into equal sections, or before each of some indices by Python's slice rule (negative ones
+ *  count from the end; what lies beyond an end is that end). Made by AT_SECTIONS() or AT_CUTS(). */
+typedef struct at_cuts {
+    int64_t sections; /* INT64_MIN: by indices */
+    int count;
+    const at_dim *index;
+} at_cuts;
+
+#define AT_SECTIONS(number) ((at_cuts){(number), 0, NULL})
+#define AT_CUTS(number, indices) ((at_cuts){INT64_MIN, (number), (indices)})
 
 /** A Python-style scalar: it has a kind but no width, and takes the dtype of the array beside it. */
 typedef enum at_scalar_kind { AT_WEAK_BOOL, AT_WEAK_INT, AT_WEAK_FLOAT } at_scalar_kind;

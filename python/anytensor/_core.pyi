@@ -11,6 +11,7 @@ _Size: TypeAlias = int | Any  # a number, a 0-d integer array, or the framework'
 
 __version__: str
 ops: tuple[str, ...]  # the names of all functions
+aliases: dict[str, str]  # other names of some of them
 
 def exp(x: _ArrayT) -> _ArrayT:
     """e raised to each element."""
@@ -24,14 +25,42 @@ def sqrt(x: _ArrayT) -> _ArrayT:
 def rsqrt(x: _ArrayT) -> _ArrayT:
     """One over the square root of each element; +inf at 0."""
 
+def is_nan(x: _ArrayT) -> _ArrayT:
+    """True where an element is NaN."""
+
+isnan = is_nan
+
+def is_inf(x: _ArrayT) -> _ArrayT:
+    """True where an element is infinite, of either sign."""
+
+isinf = is_inf
+
+def is_finite(x: _ArrayT) -> _ArrayT:
+    """True where an element is neither NaN nor infinite."""
+
+isfinite = is_finite
+
 def maximum(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
     """Larger of two arrays, elementwise with broadcasting."""
 
 def minimum(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
     """Smaller of two arrays, elementwise with broadcasting."""
 
+def equal_nan(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
+    """True where two arrays are equal, or both NaN; elementwise with broadcasting."""
+
 def fill_nan(x: _ArrayT | _Scalar, value: _ArrayT | _Scalar = 0.0) -> _ArrayT:
     """Replaces NaN by a value; infinities stay."""
+
+nan_fill = fill_nan
+
+def fill_nan_mask(x: _ArrayT | _Scalar, value: _ArrayT | _Scalar = 0.0) -> tuple[_ArrayT, _ArrayT]:
+    """Replaces NaN by a value, and says where: the filled array, and a mask that is True where x was NaN."""
+
+nan_fill_mask = fill_nan_mask
+
+def nan_to_num(x: _ArrayT, *, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> _ArrayT:
+    """Replaces NaN and infinities by finite numbers."""
 
 def where(condition: Any, x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
     """x where the condition holds, y elsewhere, with broadcasting."""
@@ -75,11 +104,30 @@ def shape(x: _ArrayT) -> tuple[_Size, ...]:
 def reshape(x: _ArrayT, shape: int | Sequence[_Size]) -> _ArrayT:
     """The same elements in another shape, in row-major order; one size may be -1."""
 
+def transpose(x: _ArrayT, axes: int | Sequence[int] | None = None) -> _ArrayT:
+    """The same elements with the axes in another order; None reverses them."""
+
+def split(
+    x: _ArrayT,
+    indices_or_sections: int | Sequence[_Size] | Any,
+    axis: int | None = 0,
+) -> list[_ArrayT]:
+    """Cuts an array along one axis, into equal sections or before given indices, as a list."""
+
 def concatenate(arrays: Sequence[_ArrayT], axis: int | None = 0) -> _ArrayT:
     """Joins arrays along an existing axis; axis None flattens them first."""
 
+def stack(arrays: Sequence[_ArrayT], axis: int | None = 0) -> _ArrayT:
+    """Joins arrays of one shape along a new axis."""
+
 def astype(x: _ArrayT, dtype: Any) -> _ArrayT:
     """x with another dtype; x itself where it has that dtype already."""
+
+def cast(x: _ArrayT, dtype: Any) -> _ArrayT:
+    """x with another dtype, as by astype()."""
+
+def matmul(x: _ArrayT | _Scalar, y: _ArrayT | _Scalar) -> _ArrayT:
+    """Matrix product; axes before the last two are batches and broadcast."""
 
 @overload
 def full(

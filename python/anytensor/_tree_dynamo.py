@@ -139,7 +139,11 @@ def _rebuild(treedef, children):
         return meta[0].__tree_unflatten__(meta[1], tuple(children))
     if kind == "registered":
         return _torch_node(meta[0]).unflatten_fn(children, meta[2])
-    return _rebuild_fields(meta, children) if kind == "attrs" else _rebuild_fields(meta[0], [*children, *meta[1]])
+    return (
+        _rebuild_fields(meta, children)
+        if kind == "attrs"
+        else _rebuild_fields(meta[0], [*children, *meta[1]])
+    )
 
 
 def _rebuild_fields(cls, values):
@@ -185,9 +189,7 @@ def unflatten(treedef, leaves):
     leaves = list(leaves)
     if len(leaves) != treedef.num_leaves:
         size = "few" if len(leaves) < treedef.num_leaves else "many"
-        raise ValueError(
-            f"Too {size} leaves for PyTreeDef; expected {treedef.num_leaves}, got {len(leaves)}"
-        )
+        raise ValueError(f"Too {size} leaves for PyTreeDef; expected {treedef.num_leaves}, got {len(leaves)}")
     return _build(treedef, leaves[::-1])
 
 

@@ -140,17 +140,6 @@ def _size(leaf, axis):
     return shape[axis]
 
 
-def _split(leaf, size, axis):
-    """The slices of size 1 along an axis."""
-    if hasattr(_core, "split"):
-        return _core.split(leaf, size, axis) if size else []
-    if not hasattr(leaf, "__getitem__"):  # arrays of the library's own
-        places = [_core.arange(i, i + 1, like=leaf, dtype="int64") for i in range(size)]
-        return [_core.take(leaf, place, axis) for place in places]
-    before = (slice(None),) * (axis % len(_core.shape(leaf)))
-    return [leaf[(*before, slice(i, i + 1), ...)] for i in range(size)]
-
-
 def unbatch(structure, axis=0):
     """The list of trees that a tree holds along an axis, each with leaves of size 1 there.
 
@@ -166,7 +155,8 @@ def unbatch(structure, axis=0):
     if len(set(sizes)) > 1:
         raise ValueError(f"unbatch(): leaves of different sizes along axis {axis}: {sizes}")
     columns = [
-        _split(leaf, size, axis) if own is None else own
+        _core.split(leaf, size, axis) if own is None else own
         for leaf, own, size in zip(leaves, parts, sizes, strict=True)
+        if size
     ]
     return [unflatten(treedef, row) for row in zip(*columns, strict=True)]

@@ -19,6 +19,7 @@ at_status at_backend_check(at_context *cx, const at_backend *be)
         {"from_scalar", be->from_scalar != NULL},
         {"to_size", be->to_size != NULL},
 #define OP(kind, name, level, ...) {#name, !ATI_REQUIRED_##level || be->name != NULL},
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
     };
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)

@@ -3,6 +3,7 @@
  * Between arrays: NumPy's rule for bool and integers; an integer beside a float takes the float's type;
  * float16 beside bfloat16 gives float32; uint64 beside a signed integer has no common integer and gives
  * the default float. */
+#include <float.h>
 #include <string.h>
 
 #include "anytensor/ops.h"
@@ -31,6 +32,14 @@ at_dtype at_dtype_named(const char *name)
     for (int t = AT_BOOL; t < AT_OTHER; t++)
         if (strcmp(info[t].name, name) == 0) return (at_dtype)t;
     return AT_NODTYPE;
+}
+
+double ati_float_most(at_dtype t)
+{
+    return t == AT_FLOAT16    ? 65504.0
+           : t == AT_BFLOAT16 ? 3.3895313892515355e38
+           : t == AT_FLOAT32  ? (double)FLT_MAX
+                              : DBL_MAX;
 }
 
 /* The signed type of at least the given number of bytes. */

@@ -11,6 +11,9 @@ static inline bool ati_is_float(at_dtype t) { return t >= AT_FLOAT16 && t <= AT_
 static inline bool ati_is_half(at_dtype t) { return t == AT_FLOAT16 || t == AT_BFLOAT16; }
 static inline bool ati_is_integer(at_dtype t) { return t >= AT_INT8 && t <= AT_UINT64; }
 
+/* The greatest finite number of a float dtype. */
+double ati_float_most(at_dtype t);
+
 /* Common dtype of two arrays; neither is AT_NODTYPE or AT_OTHER. */
 at_dtype ati_dtype_promote(at_dtype a, at_dtype b, at_dtype default_float);
 

@@ -67,6 +67,16 @@ at_array at_keep(at_frame *f, at_array owned)
     return owned;
 }
 
+/* A block of memory stands in a place like an array, of a backend that can only release it. */
+static const at_backend memory = {.name = "memory", .release = free};
+
+void *ati_memory(at_frame *f, size_t size)
+{
+    void *block = at_failed(f) ? NULL : malloc(size);
+    if (block == NULL) at_error(f->cx, AT_ENOMEM, "no memory for %zu bytes", size);
+    return block == NULL ? NULL : at_keep(f, (at_array){block, &memory}).p;
+}
+
 /* Takes the latest place of a handle out of the frame, without releasing; false if there is none. */
 static bool forget(at_frame *f, at_array a)
 {

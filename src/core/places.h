@@ -4,6 +4,9 @@
 
 #include "anytensor/frame.h"
 
+/* Memory that a frame owns as it owns arrays; NULL, with the error recorded, where there is none. */
+void *ati_memory(at_frame *f, size_t size);
+
 static inline at_array *ati_places(at_frame *f) { return f->more != NULL ? f->more : f->own; }
 
 static inline at_array ati_keep(at_frame *f, at_array owned)

@@ -7,7 +7,14 @@
 #include "kernels/host.h"
 
 /* exp, log, sqrt of floats, into their dtype; tests of any dtype, into bool. */
-typedef enum ati_unary { ATI_EXP, ATI_LOG, ATI_SQRT, ATI_IS_NAN, ATI_IS_FINITE } ati_unary;
+typedef enum ati_unary {
+    ATI_EXP,
+    ATI_LOG,
+    ATI_SQRT,
+    ATI_IS_NAN,
+    ATI_IS_INF,
+    ATI_IS_FINITE
+} ati_unary;
 
 bool ati_k_unary(ati_unary op, const ati_host *x, ati_host *out);
 

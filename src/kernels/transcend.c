@@ -24,12 +24,14 @@ typedef void unary(const ati_walk *w);
 
 #define NOT_A_NUMBER(v) ((v) != (v))
 #define FINITE(v) ((v) - (v) == 0)
+#define INFINITE(v) (!FINITE(v) && !NOT_A_NUMBER(v))
 
 #define SINGLE(t)                                                                                  \
     UNARY(exp_##t, t, t, expf)                                                                     \
     UNARY(log_##t, t, t, logf)                                                                     \
     UNARY(sqrt_##t, t, t, sqrtf)                                                                   \
     UNARY(is_nan_##t, t, b8, NOT_A_NUMBER)                                                         \
+    UNARY(is_inf_##t, t, b8, INFINITE)                                                             \
     UNARY(is_finite_##t, t, b8, FINITE)
 
 SINGLE(f16)
@@ -39,15 +41,16 @@ UNARY(exp_f64, f64, f64, exp)
 UNARY(log_f64, f64, f64, log)
 UNARY(sqrt_f64, f64, f64, sqrt)
 UNARY(is_nan_f64, f64, b8, NOT_A_NUMBER)
+UNARY(is_inf_f64, f64, b8, INFINITE)
 UNARY(is_finite_f64, f64, b8, FINITE)
 
 /* In the order of ati_unary. */
 #define OF(t)                                                                                      \
     {                                                                                              \
-        exp_##t, log_##t, sqrt_##t, is_nan_##t, is_finite_##t                                      \
+        exp_##t, log_##t, sqrt_##t, is_nan_##t, is_inf_##t, is_finite_##t                          \
     }
 
-static unary *const unaries[][5] = {[AT_FLOAT16] = OF(f16),
+static unary *const unaries[][6] = {[AT_FLOAT16] = OF(f16),
                                     [AT_BFLOAT16] = OF(bf16),
                                     [AT_FLOAT32] = OF(f32),
                                     [AT_FLOAT64] = OF(f64)};

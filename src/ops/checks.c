@@ -269,6 +269,155 @@ bool ati_settle_scan(at_frame *f, at_array x, int *axis)
     return !at_failed(f);
 }
 
+bool ati_check_replace(at_frame *f, at_array x, at_array nan)
+{
+    at_dtype t;
+    if (at_is_nil(nan))
+        ati_fail(f, NULL, AT_EARG, "argument 'nan' is missing");
+    else if (at_dtype_of(f, x, &t) == AT_OK && t == AT_OTHER)
+        ati_fail(f, NULL, AT_EDTYPE,
+                 "argument 'x': expected a bool, integer or floating dtype, found %s's own",
+                 x.be->name);
+    return !at_failed(f);
+}
+
+/* "(1, 0)", for messages. */
+static const char *show_axes(char *place, size_t room, const at_axes *axes)
+{
+    at_shape numbers = {.ndim = axes->count};
+    for (int k = 0; k < axes->count; k++) numbers.dim[k] = AT_DIM(axes->axis[k]);
+    return show(place, room, &numbers);
+}
+
+bool ati_settle_transpose(at_frame *f, at_array x, at_axes *axes)
+{
+    char text[120];
+    at_shape shape;
+    uint32_t seen = 0;
+    if (at_shape_of(f, x, &shape) != AT_OK) return false;
+    int ndim = shape.ndim;
+    const at_axes given = *axes;
+    bool fine = given.count < 0 || given.count == ndim;
+    axes->count = ndim;
+    for (int k = 0; fine && k < ndim; k++) {
+        int axis = given.count < 0 ? ndim - 1 - k : given.axis[k];
+        axis += axis < 0 ? ndim : 0;
+        fine = axis >= 0 && axis < ndim && !(seen >> axis & 1);
+        if (fine) seen |= UINT32_C(1) << axis;
+        axes->axis[k] = axis;
+    }
+    if (!fine)
+        ati_fail(f, NULL, AT_EVALUE,
+                 "argument 'axes': expected a permutation of the %d axes of 'x', found %s", ndim,
+                 show_axes(text, sizeof text, &given));
+    return fine;
+}
+
+/* An axis counted from the front, of an array of a rank. */
+static bool settle_axis(at_frame *f, int ndim, int *axis)
+{
+    if (*axis == AT_NO_AXIS)
+        ati_fail(f, NULL, AT_EARG, "argument 'axis': expected an int, found None");
+    else if (*axis < -ndim || *axis >= ndim)
+        ati_fail(f, NULL, AT_EVALUE, "argument 'axis': axis %d is out of range for rank %d", *axis,
+                 ndim);
+    else
+        *axis += *axis < 0 ? ndim : 0;
+    return !at_failed(f);
+}
+
+static int64_t within(int64_t bound, int64_t n)
+{
+    bound += bound < 0 ? n : 0;
+    return bound < 0 ? 0 : bound > n ? n : bound;
+}
+
+bool ati_settle_slice(at_frame *f, at_array x, at_dim *start, at_dim *stop, int *axis)
+{
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) != AT_OK || !settle_axis(f, shape.ndim, axis)) return false;
+    at_dim n = shape.dim[*axis];
+    if (!at_is_nil(n.sym)) return true;
+    if (at_is_nil(start->sym)) start->n = within(start->n, n.n);
+    if (at_is_nil(stop->sym)) stop->n = stop->n == INT64_MIN ? n.n : within(stop->n, n.n);
+    if (at_is_nil(start->sym) && at_is_nil(stop->sym) && stop->n < start->n) stop->n = start->n;
+    return true;
+}
+
+int ati_split_count(at_cuts cuts)
+{
+    return cuts.sections == INT64_MIN ? cuts.count + 1 : (int)cuts.sections;
+}
+
+bool ati_settle_split(at_frame *f, at_array x, at_cuts cuts, int *axis)
+{
+    static const char *const name = "indices_or_sections";
+    at_shape shape;
+    if (at_shape_of(f, x, &shape) != AT_OK || !settle_axis(f, shape.ndim, axis)) return false;
+    at_dim n = shape.dim[*axis];
+    for (int i = 0; i < cuts.count; i++)
+        if (!check_symbol(f, x.be, name, cuts.index[i])) return false;
+    if (cuts.sections == INT64_MIN) return true;
+    if (cuts.sections < 1 || cuts.sections > INT32_MAX / 2)
+        ati_fail(f, NULL, AT_EVALUE, "argument '%s': expected 1 section or more, found %" PRId64,
+                 name, cuts.sections);
+    else if (at_is_nil(n.sym) && n.n % cuts.sections != 0)
+        ati_fail(f, NULL, AT_EVALUE,
+                 "argument '%s': expected a number of sections that divides the %" PRId64
+                 " elements of axis %d, found %" PRId64,
+                 name, n.n, *axis, cuts.sections);
+    return !at_failed(f);
+}
+
+bool ati_settle_stack(at_frame *f, at_list arrays, int *axis)
+{
+    char first_text[120], other_text[120];
+    at_shape first, other;
+    if (at_shape_of(f, arrays.array[0], &first) != AT_OK) return false;
+    if (first.ndim == AT_MAX_NDIM)
+        ati_fail(f, NULL, AT_ESHAPE, "argument 'arrays': expected rank < %d", AT_MAX_NDIM);
+    for (int i = 1; i < arrays.count && !at_failed(f); i++) {
+        if (at_shape_of(f, arrays.array[i], &other) != AT_OK) return false;
+        bool same = other.ndim == first.ndim;
+        for (int k = 0; same && k < first.ndim; k++)
+            same = ati_dim_equal(f, first.dim[k], other.dim[k]);
+        if (!same)
+            ati_fail(f, NULL, AT_ESHAPE,
+                     "argument 'arrays': expected arrays of one shape, found %s and %s",
+                     show(first_text, sizeof first_text, &first),
+                     show(other_text, sizeof other_text, &other));
+    }
+    return !at_failed(f) && settle_axis(f, first.ndim + 1, axis);
+}
+
+/* Whether two sizes of a batch axis go together. */
+static bool go_together(at_frame *f, at_dim a, at_dim b)
+{
+    bool stretched = (at_is_nil(a.sym) && a.n == 1) || (at_is_nil(b.sym) && b.n == 1);
+    return stretched || ati_dim_equal(f, a, b);
+}
+
+bool ati_check_matmul(at_frame *f, at_array x, at_array y)
+{
+    char xs[120], ys[120];
+    at_shape a, b;
+    if (at_shape_of(f, x, &a) != AT_OK || at_shape_of(f, y, &b) != AT_OK) return false;
+    if (a.ndim == 0 || b.ndim == 0) {
+        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected rank >= 1, found a 0-d array",
+                 a.ndim == 0 ? "x" : "y");
+        return false;
+    }
+    bool fine = ati_dim_equal(f, a.dim[a.ndim - 1], b.dim[b.ndim > 1 ? b.ndim - 2 : 0]);
+    for (int k = 3; fine && k <= a.ndim && k <= b.ndim; k++)
+        fine = go_together(f, a.dim[a.ndim - k], b.dim[b.ndim - k]);
+    if (!fine)
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'y': expected a shape (..., K, N) that goes with (..., M, K) of 'x', "
+                 "found %s beside %s",
+                 show(ys, sizeof ys, &b), show(xs, sizeof xs, &a));
+    return !at_failed(f);
+}
+
 bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, at_array fill,
                      at_array like, at_dtype *dtype)
 {

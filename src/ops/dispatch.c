@@ -3,7 +3,6 @@
  * A wrapper opens a frame with the op's name, promotes the operands, checks what its kind can check, and
  * calls the backend's slot, or the formula where a composite's slot is missing, declines, or is switched
  * off by AT_GENERIC. Arguments are changed in place by promotion: they are the wrapper's own copies. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/places.h"
@@ -36,6 +35,7 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define ADDRESS_SIZE(name)
 #define ADDRESS_MAYBE_SIZE(name)
 #define ADDRESS_SHAPE(name)
+#define ADDRESS_CUTS(name)
 #define ADDRESS_AXES(name)
 #define ADDRESS_AXIS(name)
 #define ADDRESS_FLAG(name)
@@ -47,6 +47,8 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define CHECK_UNARY true
 #define CHECK_BINARY true
 #define CHECK_FILL true
+#define CHECK_FILL_MASK true
+#define CHECK_REPLACE ati_check_replace(f, x, nan)
 #define CHECK_SELECT true
 #define CHECK_CLAMP true
 #define CHECK_REDUCE true
@@ -59,6 +61,12 @@ static at_array leave(at_frame *f, at_status status, at_array out)
     (ati_check_repeats(f, x, repeats, AT_NO_DIM) && ati_check_counts(f, x, repeats, true))
 #define CHECK_CAST true
 #define CHECK_RESHAPE ati_check_reshape(f, x, shape)
+#define CHECK_TRANSPOSE ati_settle_transpose(f, x, &axes)
+#define CHECK_SLICE ati_settle_slice(f, x, &start, &stop, &axis)
+#define CHECK_SPLIT ati_settle_split(f, x, indices_or_sections, &axis)
+#define CHECK_JOIN true
+#define CHECK_STACK ati_settle_stack(f, arrays, &axis)
+#define CHECK_MATMUL ati_check_matmul(f, x, y)
 #define CHECK_FULL ati_settle_full(f, be, shape, fill_value, like, &dtype)
 #define CHECK_ZEROS true
 #define CHECK_FULL_LIKE true
@@ -85,7 +93,8 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define DECLINED_PRIMITIVE(name, args) ati_result(f, #name, AT_EUNSUPPORTED, AT_NIL)
 #define DECLINED_COMPOSITE(name, args) ati_##name args
 
-#define JOIN(...) /* below, by hand */
+#define JOIN(...) /* below: their operands are a list */
+#define STACK(...)
 #define OP(kind, name, level, ...)                                                                 \
     at_array at_##name(at_frame *up ATI_SIG_##kind(ATI_PARAM))                                     \
     {                                                                                              \
@@ -106,32 +115,90 @@ static at_array leave(at_frame *f, at_status status, at_array out)
     }
 #include "anytensor/ops.def"
 
-/* Promotes a copy of the list and joins it. */
-static at_array join(at_frame *f, const ati_op *op, at_list arrays, at_array *copy, int axis)
-{
-    memcpy(copy, arrays.array, (size_t)arrays.count * sizeof *copy);
-    const at_backend *be = ati_promote_list(f, op, arrays.count, copy);
-    if (be == NULL) return AT_NIL;
-    at_array out = AT_NIL;
-    at_status status = be->concatenate(f->cx, be, (at_list){arrays.count, copy}, axis, &out);
-    return ati_result(f, op->name, status, out);
-}
+/* --- a list of operands ------------------------------------------------------------------------------ */
 
-at_array at_concatenate(at_frame *up, at_list arrays, int axis)
+typedef at_array joining(at_frame *f, const at_backend *be, at_list arrays, int axis);
+
+/* Promotes a copy of the list and joins it. */
+static at_array join(at_frame *up, const ati_op *op, at_list arrays, int axis, joining *carry)
 {
-    enum { FEW = 16 };
-    const ati_op *op = &ati_ops[ATI_OP_concatenate];
+    if (at_failed(up)) return AT_NIL;
     at_frame frame, *f = begin(&frame, up, op);
-    at_array few[FEW], out = AT_NIL;
-    at_array *copy = few;
-    if (arrays.count > FEW) copy = malloc((size_t)arrays.count * sizeof *copy);
-    if (arrays.count == 0)
+    at_array out = AT_NIL, *copy = NULL;
+    const at_backend *be = NULL;
+    if (arrays.count < 1)
         ati_fail(f, op->name, AT_EVALUE,
                  "argument 'arrays': expected at least one array, found none");
-    else if (copy == NULL)
-        ati_fail(f, op->name, AT_ENOMEM, "no memory for the list of arrays");
     else
-        out = join(f, op, arrays, copy, axis);
-    if (copy != few) free(copy);
+        copy = ati_memory(f, (size_t)arrays.count * sizeof *copy);
+    if (copy != NULL) {
+        memcpy(copy, arrays.array, (size_t)arrays.count * sizeof *copy);
+        be = ati_promote_list(f, op, arrays.count, copy);
+    }
+    if (be != NULL) out = carry(f, be, (at_list){arrays.count, copy}, axis);
+    ati_blame(f, op->name);
     return at_leave(f, out);
 }
+
+#define JOIN(name, level, ...) JOINING(JOIN, name, level)
+#define STACK(name, level, ...) JOINING(STACK, name, level)
+#define JOINING(kind, name, level)                                                                 \
+    static at_array join_by_##name(at_frame *f, const at_backend *be, at_list arrays, int axis)    \
+    {                                                                                              \
+        at_array out = AT_NIL;                                                                     \
+        at_status status = AT_DECLINE;                                                             \
+        if (!(CHECK_##kind)) return AT_NIL;                                                        \
+        if (SLOT_##level(be, name)) status = be->name(f->cx, be, arrays, axis, &out);              \
+        if (status == AT_DECLINE) return DECLINED_##level(name, (f, arrays, axis));                \
+        return ati_result(f, f->op, status, out);                                                  \
+    }                                                                                              \
+    at_array at_##name(at_frame *up, at_list arrays, int axis)                                     \
+    {                                                                                              \
+        return join(up, &ati_ops[ATI_OP_##name], arrays, axis, join_by_##name);                    \
+    }
+#include "anytensor/ops.def"
+
+/* --- several results ----------------------------------------------------------------------------------- */
+
+#define COUNT_SPLIT ati_split_count(indices_or_sections)
+#define COUNT_FILL_MASK 2
+
+/* As leave(), with each of the results that stand in places of the frame above. From the last one on: that is the one
+ * that a frame finds first. */
+static at_list leave_all(at_frame *f, at_status status, at_array *out, int count)
+{
+    at_frame *up = f->up;
+    if (status == AT_OK)
+        for (int i = 0; i < count; i++) out[i] = ati_keep(f, out[i]);
+    else if (status != AT_DECLINE)
+        ati_result(f, f->op, status, AT_NIL);
+    ati_blame(f, f->op);
+    if (at_failed(f)) count = 0;
+    for (int i = count - 1; i >= 0; i--) at_detach(f, out[i]);
+    at_close(f);
+    for (int i = 0; i < count; i++) out[i] = at_keep(up, out[i]);
+    if (!at_failed(up)) return (at_list){count, out};
+    ati_blame(f, f->op); /* no memory for their places: those that have one go, too */
+    for (int i = count - 1; i >= 0; i--) at_drop(up, out[i]);
+    return (at_list){0, NULL};
+}
+
+#define OPS(kind, name, level, ...)                                                                \
+    at_list at_##name(at_frame *up ATI_SIG_##kind(ATI_PARAM))                                      \
+    {                                                                                              \
+        if (at_failed(up)) return (at_list){0, NULL};                                              \
+        const ati_op *op = &ati_ops[ATI_OP_##name];                                                \
+        at_frame frame, *f = begin(&frame, up, op);                                                \
+        at_array *const operand[] = {ATI_SIG_##kind(ADDRESS)};                                     \
+        at_array *out = NULL;                                                                      \
+        at_status status = AT_DECLINE;                                                             \
+        const at_backend *be = ati_promote(f, op, operand);                                        \
+        if (be != NULL && (CHECK_##kind))                                                          \
+            out = ati_memory(up, (size_t)COUNT_##kind * sizeof *out);                              \
+        if (out != NULL) {                                                                         \
+            if (SLOT_##level(be, name)) status = be->name(f->cx, be ATI_SIG_##kind(ATI_ARG), out); \
+            if (status == AT_DECLINE) ati_##name(f ATI_SIG_##kind(ATI_ARG), out);                  \
+        }                                                                                          \
+        return leave_all(f, status, out, out == NULL ? 0 : COUNT_##kind);                          \
+    }
+#include "anytensor/ops.def"

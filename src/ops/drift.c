@@ -6,4 +6,7 @@
 #define OP(kind, name, ...)                                                                        \
     extern at_array (*const ati_drift_##name)(at_frame * f ATI_SIG_##kind(ATI_PARAM));             \
     at_array (*const ati_drift_##name)(at_frame * f ATI_SIG_##kind(ATI_PARAM)) = at_##name;
+#define OPS(kind, name, ...)                                                                       \
+    extern at_list (*const ati_drift_##name)(at_frame * f ATI_SIG_##kind(ATI_PARAM));              \
+    at_list (*const ati_drift_##name)(at_frame * f ATI_SIG_##kind(ATI_PARAM)) = at_##name;
 #include "anytensor/ops.def"

@@ -9,11 +9,13 @@
 #include "anytensor/backend.h"
 #include "anytensor/ops.h"
 
-/* The formula of each composite: ati_<name>(frame, its arguments). */
+/* The formula of each composite: ati_<name>(frame, its arguments); of one with several results it puts them into the
+ * places of out, nil where it fails. */
 #define ATI_FORMULA_PRIMITIVE(name, params)
 #define ATI_FORMULA_COMPOSITE(name, params) at_array ati_##name params;
 #define OP(kind, name, level, ...)                                                                 \
     ATI_FORMULA_##level(name, (at_frame * f ATI_SIG_##kind(ATI_PARAM)))
+#define OPS(kind, name, ...) void ati_##name(at_frame *f ATI_SIG_##kind(ATI_PARAM), at_array *out);
 #include "anytensor/ops.def"
 
 /* A result, after whose making one of its operands is not needed any more. */
@@ -54,7 +56,19 @@ bool ati_check_repeats(at_frame *f, at_array x, at_array repeats, at_dim total);
 bool ati_check_counts(at_frame *f, at_array x, at_array repeats, bool needed);
 /* A total goes with flattened arrays only, and with counts that are not negative. */
 bool ati_check_total(at_frame *f, at_array x, at_array repeats, at_dim total, int axis);
+/* What NaN becomes is given, and x is not of a dtype that only its framework knows. */
+bool ati_check_replace(at_frame *f, at_array x, at_array nan);
 bool ati_settle_scan(at_frame *f, at_array x, int *axis);
+/* All axes, counted from the front: a permutation of x's. */
+bool ati_settle_transpose(at_frame *f, at_array x, at_axes *axes);
+/* Bounds in [0, size of the axis], start not beyond stop, as far as they and the size are numbers. */
+bool ati_settle_slice(at_frame *f, at_array x, at_dim *start, at_dim *stop, int *axis);
+bool ati_settle_split(at_frame *f, at_array x, at_cuts cuts, int *axis);
+/* Into how many parts. */
+int ati_split_count(at_cuts cuts);
+/* Arrays of one shape, and an axis of the result. */
+bool ati_settle_stack(at_frame *f, at_list arrays, int *axis);
+bool ati_check_matmul(at_frame *f, at_array x, at_array y);
 bool ati_settle_full(at_frame *f, const at_backend *be, const at_shape *shape, at_array fill,
                      at_array like, at_dtype *dtype);
 bool ati_settle_arange(at_frame *f, const at_backend *be, at_array *start, at_array *stop,

@@ -12,6 +12,7 @@
 #define OPERAND_SIZE(what)
 #define OPERAND_MAYBE_SIZE(what)
 #define OPERAND_SHAPE(what)
+#define OPERAND_CUTS(what)
 #define OPERAND_AXES(what)
 #define OPERAND_AXIS(what)
 #define OPERAND_FLAG(what)
@@ -34,6 +35,7 @@
 #define AND_SIZE &&true
 #define AND_MAYBE_SIZE &&true
 #define AND_SHAPE &&true
+#define AND_CUTS &&true
 #define AND_AXES &&true
 #define AND_AXIS &&true
 #define AND_FLAG &&true
@@ -48,5 +50,6 @@ const ati_op ati_ops[ATI_OP_COUNT] = {
                           .plain = true ATI_SIG_##kind(ALL_DATA),                                  \
                           .role = {ATI_SIG_##kind(ROLE)},                                          \
                           .argument = {ATI_SIG_##kind(NAME)}},
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };

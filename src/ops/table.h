@@ -6,6 +6,7 @@
 
 enum {
 #define OP(kind, name, ...) ATI_OP_##name,
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
     ATI_OP_COUNT
 };

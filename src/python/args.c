@@ -268,6 +268,62 @@ static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
     return true;
 }
 
+static bool room_for_cuts(pa_edge *e, int64_t n)
+{
+    e->cuts = PyMem_Calloc((size_t)n + 1, sizeof *e->cuts);
+    if (e->cuts == NULL) PyErr_NoMemory();
+    return e->cuts != NULL;
+}
+
+/* A vector of integers, read one by one; what cannot be read stays a symbol. */
+static bool vector_to_cuts(pa_edge *e, const char *name, at_array vector, at_dim length,
+                           at_cuts *out)
+{
+    at_frame *f = &e->root;
+    const at_shape single = {.ndim = 0};
+    if (!at_is_nil(length.sym) || length.n > INT32_MAX / 2)
+        return refuse_value(e, name, "a vector of known length", vector.p);
+    if (!room_for_cuts(e, length.n)) return false;
+    for (int64_t i = 0; i < length.n; i++) {
+        at_array part = at_slice(f, vector, AT_DIM(i), AT_DIM(i + 1), 0);
+        at_array one = at_reshape(f, part, &single);
+        bool fine = !at_failed(f) && array_to_size(e, name, one.p, one.be, &e->cuts[i]);
+        at_drop(f, one);
+        at_drop(f, part);
+        if (!fine) return false;
+    }
+    *out = AT_CUTS((int)length.n, e->cuts);
+    return true;
+}
+
+static bool list_to_cuts(pa_edge *e, const char *name, PyObject *obj, at_cuts *out)
+{
+    obj = frozen(e, obj);
+    if (obj == NULL) return false;
+    Py_ssize_t n = PyTuple_GET_SIZE(obj);
+    if (!room_for_cuts(e, n)) return false;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!to_size(e, name, PyTuple_GET_ITEM(obj, i), &e->cuts[i])) return false;
+    *out = AT_CUTS((int)n, e->cuts);
+    return true;
+}
+
+static bool to_cuts(pa_edge *e, const char *name, PyObject *obj, at_cuts *out)
+{
+    at_dim sections;
+    at_shape shape = {.ndim = 0};
+    if (PyList_Check(obj) || PyTuple_Check(obj)) return list_to_cuts(e, name, obj, out);
+    const at_backend *be = PyLong_CheckExact(obj) ? NULL : pa_backend_of(e->st, obj);
+    if (be == NULL && PyErr_Occurred()) return false;
+    if (be != NULL && at_shape_of(&e->root, (at_array){obj, be}, &shape) != AT_OK) return false;
+    if (shape.ndim == 1) return vector_to_cuts(e, name, (at_array){obj, be}, shape.dim[0], out);
+    if (!to_size(e, name, obj, &sections)) return false;
+    if (!at_is_nil(sections.sym))
+        return refuse(e, name, "a number of sections that is known while tracing", obj);
+    *out = AT_SECTIONS(sections.n);
+    return true;
+}
+
 static bool to_axis(pa_edge *e, const char *name, PyObject *obj, int *out)
 {
     int64_t axis;
@@ -357,6 +413,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
         *(at_dim *)place = AT_NO_DIM;
         return obj == Py_None || to_size(e, p->name, obj, place);
     case PA_SHAPE: *(const at_shape **)place = &e->shape; return to_shape(e, p->name, obj);
+    case PA_CUTS: return to_cuts(e, p->name, obj, place);
     case PA_AXES: return to_axes(e, p->name, obj, place);
     case PA_AXIS:
         *(int *)place = AT_NO_AXIS;
@@ -485,6 +542,7 @@ static bool convert_all(pa_edge *e, void *into)
 static void release(pa_edge *e)
 {
     at_close(&e->root);
+    PyMem_Free(e->cuts);
     PyMem_Free(e->list);
     PyMem_Free(e->list_scalars);
 }
@@ -494,6 +552,7 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
 {
     e->st = pa_state_of(module);
     e->sig = sig;
+    e->cuts = NULL;
     e->list = NULL;
     e->list_scalars = NULL;
     e->sizes = NULL;
@@ -516,6 +575,25 @@ PyObject *pa_end(pa_edge *e, at_array result)
         out = at_detach(&e->root, result).p;
     release(e);
     return out;
+}
+
+/* From the last one on: that is the one that a frame finds first. */
+PyObject *pa_end_all(pa_edge *e, at_list results, bool as_tuple)
+{
+    PyObject *all = NULL;
+    if (at_failed(&e->root))
+        pa_raise(e);
+    else
+        all = as_tuple ? PyTuple_New(results.count) : PyList_New(results.count);
+    for (int i = results.count - 1; all != NULL && i >= 0; i--) {
+        PyObject *one = at_detach(&e->root, results.array[i]).p;
+        if (as_tuple)
+            PyTuple_SET_ITEM(all, i, one);
+        else
+            PyList_SET_ITEM(all, i, one);
+    }
+    release(e);
+    return all;
 }
 
 /* --- names and defaults, once per module --------------------------------------------------------------- */

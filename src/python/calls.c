@@ -79,15 +79,6 @@ PyObject *pa_number(pa_frame *f, at_array scalar)
     return NULL;
 }
 
-/* The greatest finite value of a narrow float, or infinity. */
-static double most_of(at_dtype dtype)
-{
-    return dtype == AT_FLOAT16    ? 65504.0
-           : dtype == AT_BFLOAT16 ? 3.3895313892515355e38
-           : dtype == AT_FLOAT32  ? 3.4028234663852886e38
-                                  : Py_HUGE_VAL;
-}
-
 PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype)
 {
     if (f->failed) return NULL;
@@ -95,7 +86,7 @@ PyObject *pa_number_as(pa_frame *f, at_array scalar, at_dtype dtype)
     const at_scalar *s = scalar.p;
     if (dtype == AT_BOOL) return s->d != 0 ? Py_True : Py_False;
     if (ati_is_float(dtype)) {
-        double d = fabs(s->d) > most_of(dtype) ? copysign(Py_HUGE_VAL, s->d) : s->d;
+        double d = fabs(s->d) > ati_float_most(dtype) ? copysign(Py_HUGE_VAL, s->d) : s->d;
         return pa_keep(f, PyFloat_FromDouble(d));
     }
     if (!ati_is_integer(dtype)) return pa_number(f, scalar);
@@ -144,18 +135,51 @@ PyObject *pa_step(pa_frame *f, PyObject *step)
     return pa_keep(f, NULL);
 }
 
-PyObject *pa_shape(pa_frame *f, const at_shape *shape)
+/* A size as a new reference. */
+static PyObject *size_of(at_dim d)
+{
+    return at_is_nil(d.sym) ? PyLong_FromLongLong(d.n) : Py_NewRef((PyObject *)d.sym.p);
+}
+
+PyObject *pa_sizes(pa_frame *f, int count, const at_dim *size)
 {
     if (f->failed) return NULL;
-    PyObject *tuple = pa_keep(f, PyTuple_New(shape->ndim));
-    for (int k = 0; tuple != NULL && k < shape->ndim; k++) {
-        at_dim d = shape->dim[k];
-        PyObject *size =
-            at_is_nil(d.sym) ? PyLong_FromLongLong(d.n) : Py_NewRef((PyObject *)d.sym.p);
-        if (size == NULL) return pa_keep(f, NULL);
-        PyTuple_SET_ITEM(tuple, k, size);
+    PyObject *tuple = pa_keep(f, PyTuple_New(count));
+    for (int k = 0; tuple != NULL && k < count; k++) {
+        PyObject *one = size_of(size[k]);
+        if (one == NULL) return pa_keep(f, NULL);
+        PyTuple_SET_ITEM(tuple, k, one);
     }
     return tuple;
+}
+
+PyObject *pa_shape(pa_frame *f, const at_shape *shape)
+{
+    return pa_sizes(f, shape->ndim, shape->dim);
+}
+
+PyObject *pa_part(pa_frame *f, int axis, at_dim start, at_dim stop)
+{
+    if (f->failed) return NULL;
+    bool to_end = at_is_nil(stop.sym) && stop.n == INT64_MIN;
+    PyObject *from = size_of(start), *to = to_end ? Py_NewRef(Py_None) : size_of(stop);
+    PyObject *part = from == NULL || to == NULL ? NULL : PySlice_New(from, to, NULL);
+    PyObject *key = part == NULL ? NULL : pa_keep(f, PyTuple_New(axis + 2));
+    for (int k = 0; key != NULL && k < axis; k++) {
+        PyObject *all = PySlice_New(NULL, NULL, NULL);
+        if (all == NULL)
+            key = NULL;
+        else
+            PyTuple_SET_ITEM(key, k, all);
+    }
+    if (key != NULL) {
+        PyTuple_SET_ITEM(key, axis, Py_NewRef(part));
+        PyTuple_SET_ITEM(key, axis + 1, Py_NewRef(Py_Ellipsis));
+    }
+    Py_XDECREF(part);
+    Py_XDECREF(from);
+    Py_XDECREF(to);
+    return key == NULL ? pa_keep(f, NULL) : key;
 }
 
 at_status pa_foreign(at_context *cx) { return at_error(cx, AT_EFOREIGN, "the framework raised"); }

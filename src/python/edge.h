@@ -197,6 +197,9 @@ PyObject *pa_axes(pa_frame *f, const at_axes *axes, int ndim);
 at_scalar pa_identity(at_dtype dtype, bool least);
 /* A tuple of sizes. */
 PyObject *pa_shape(pa_frame *f, const at_shape *shape);
+PyObject *pa_sizes(pa_frame *f, int count, const at_dim *size);
+/* The key of a part along one axis: (:, ..., start:stop, ...); without a stop it goes to the end. */
+PyObject *pa_part(pa_frame *f, int axis, at_dim start, at_dim stop);
 
 /* Ends a slot: out becomes result with a reference of its own, everything else is released. */
 at_status pa_finish(pa_frame *f, at_context *cx, const at_backend *be, PyObject *result,
@@ -221,6 +224,7 @@ typedef enum pa_role {
     PA_SIZE,
     PA_MAYBE_SIZE,
     PA_SHAPE,
+    PA_CUTS,
     PA_AXES,
     PA_AXIS,
     PA_FLAG,
@@ -254,6 +258,7 @@ typedef struct pa_edge {
     PyObject *value[PA_MAX_PARAMS]; /* the arguments, borrowed; NULL where the default holds */
     at_scalar scalar[PA_MAX_PARAMS];
     at_shape shape;
+    at_dim *cuts;   /* heap, or NULL */
     at_array *list; /* heap, or NULL */
     at_scalar *list_scalars;
     const at_backend *sizes; /* the framework that a size is an array or a symbol of, or NULL */
@@ -266,6 +271,8 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
               PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, void *into);
 /* Releases everything and returns the result as a Python object, or NULL with an exception. */
 PyObject *pa_end(pa_edge *e, at_array result);
+/* The same of several results: a list or a tuple of them. */
+PyObject *pa_end_all(pa_edge *e, at_list results, bool as_tuple);
 
 /* A handle for an object that is an array or a scalar; what has to be made belongs to e->root. */
 bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, at_array *out);

@@ -11,6 +11,9 @@
 #define VISIBLE_PYTHON(...) __VA_ARGS__
 #define VISIBLE_LIBRARY(...)
 
+#define AS_LIST false
+#define AS_TUPLE true
+
 #define FIELD(name, role, text, how) ATI_CTYPE_##role name;
 #define PARAMETER(name, role, text, how)                                                           \
     {#name, PA_##role, PA_##how, #text, offsetof(arguments, name)},
@@ -71,6 +74,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
         }                                                                                          \
     }
 #define FAST_FILL(op, level, rule)
+#define FAST_REPLACE(op, level, rule)
 #define FAST_SELECT(op, level, rule)
 #define FAST_CLAMP(op, level, rule)
 #define FAST_REDUCE(op, level, rule)
@@ -80,6 +84,10 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_REPEAT_EACH(op, level, rule)
 #define FAST_CAST(op, level, rule)
 #define FAST_RESHAPE(op, level, rule)
+#define FAST_TRANSPOSE(op, level, rule)
+#define FAST_SLICE(op, level, rule)
+#define FAST_MATMUL(op, level, rule)
+#define FAST_STACK(op, level, rule)
 #define FAST_JOIN(op, level, rule)
 #define FAST_FULL(op, level, rule)
 #define FAST_ZEROS(op, level, rule)
@@ -99,7 +107,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_HEAD(op, level, rule)
 
 /* A row's function comes in two steps: call_<op> with the flags of its context, py_<op> without any. */
-#define OP(kind, op, level, rule, reach, ...)                                                      \
+#define ROW(kind, op, reach, fast, result)                                                         \
     VISIBLE_##reach(                                                                               \
         typedef struct arguments_##op{ATI_SIG_##kind(FIELD)} arguments_##op;                       \
         static const pa_signature *signature_##op(void) {                                          \
@@ -114,20 +122,26 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
             pa_edge e;                                                                             \
             if (!pa_begin(&e, module, signature_##op(), flags, args, nargs, kwnames, &a))          \
                 return NULL;                                                                       \
-            return pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS)));                              \
+            return result;                                                                         \
         } static PyObject *py_##op(PyObject *module, PyObject *const *args, Py_ssize_t nargs,      \
                                    PyObject *kwnames) {                                            \
             pa_edge e;                                                                             \
-            FAST_##kind(op, level, rule);                                                          \
+            fast;                                                                                  \
             (void)e;                                                                               \
             return call_##op(module, 0, args, nargs, kwnames);                                     \
         })
+#define OP(kind, op, level, rule, reach, ...)                                                      \
+    ROW(kind, op, reach, FAST_##kind(op, level, rule),                                             \
+        pa_end(&e, at_##op(&e.root ATI_SIG_##kind(PASS))))
+#define OPS(kind, op, level, rule, reach, onnx, opset, since, container)                           \
+    ROW(kind, op, reach, , pa_end_all(&e, at_##op(&e.root ATI_SIG_##kind(PASS)), AS_##container))
 #include "anytensor/ops.def"
 
 typedef const pa_signature *get_signature(void);
 
 static get_signature *const signatures[ATI_OP_COUNT] = {
 #define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = signature_##op, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 
@@ -143,6 +157,7 @@ typedef PyObject *entry(PyObject *module, unsigned flags, PyObject *const *args,
 
 static entry *const entries[ATI_OP_COUNT] = {
 #define OP(kind, op, level, rule, reach, ...) VISIBLE_##reach([ATI_OP_##op] = call_##op, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
 };
 
@@ -195,6 +210,7 @@ static PyObject *py_shape(PyObject *module, PyObject *const *args, Py_ssize_t na
 PyMethodDef pa_methods[] = {
 #define OP(kind, op, level, rule, reach, ...)                                                      \
     VISIBLE_##reach({#op, FASTCALL(py_##op), ATI_DOC_##op}, )
+#define OPS(...) OP(__VA_ARGS__)
 #include "anytensor/ops.def"
     {"shape", FASTCALL(py_shape), ATI_DOC_shape},
     {"align_arrays", FASTCALL(pa_align_arrays), PA_DOC_align_arrays},

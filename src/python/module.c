@@ -21,6 +21,28 @@ static int add_ops(PyObject *module)
     return status;
 }
 
+/* The other names of functions, and `aliases`, which tells them: {"isnan": "is_nan", ...}. */
+static int add_aliases(PyObject *module)
+{
+    static const char *const pair[][2] = {
+#define ALIAS(name, of) {#name, #of},
+#include "anytensor/ops.def"
+    };
+    PyObject *aliases = PyDict_New();
+    int status = aliases == NULL ? -1 : PyModule_AddObjectRef(module, "aliases", aliases);
+    for (size_t i = 0; status == 0 && i < sizeof pair / sizeof *pair; i++) {
+        PyObject *of = PyUnicode_FromString(pair[i][1]);
+        PyObject *function = of == NULL ? NULL : PyObject_GetAttr(module, of);
+        bool fine = function != NULL && PyObject_SetAttrString(module, pair[i][0], function) == 0 &&
+                    PyDict_SetItemString(aliases, pair[i][0], of) == 0;
+        status = fine ? 0 : -1;
+        Py_XDECREF(function);
+        Py_XDECREF(of);
+    }
+    Py_XDECREF(aliases);
+    return status;
+}
+
 static int check(const at_backend *be)
 {
     at_context cx;
@@ -40,7 +62,7 @@ static int execute(PyObject *module)
         return -1;
     st->ndarray = pa_ndarray_type();
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
-    return add_ops(module);
+    return add_ops(module) < 0 ? -1 : add_aliases(module);
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg)

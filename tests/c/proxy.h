@@ -67,6 +67,7 @@ static inline at_list proxy_list(at_list list)
 #define PROXY_SIZE(d) proxy_number(d)
 #define PROXY_MAYBE_SIZE(d) proxy_number(d)
 #define PROXY_SHAPE(s) proxy_numbers(s)
+#define PROXY_CUTS(v) v
 #define PROXY_AXES(v) v
 #define PROXY_AXIS(v) v
 #define PROXY_FLAG(v) v
@@ -86,6 +87,28 @@ static inline at_status proxy_end(at_status status, at_array *out)
     return status;
 }
 
+/* A bound that the wrapper has left to the framework, since the size was a symbol. */
+static inline at_dim proxy_bound(at_dim bound, int64_t n)
+{
+    int64_t k = proxy_number(bound).n;
+    k = k == INT64_MIN ? n : k < 0 ? k + n : k;
+    return AT_DIM(k < 0 ? 0 : k > n ? n : k);
+}
+
+static at_status proxy_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                             at_dim stop, int axis, at_array *out)
+{
+    (void)be;
+    at_status status = proxy_begin(cx, "slice");
+    if (status != AT_OK) return status;
+    int64_t n = at_native_sizes(unproxied(x))[axis];
+    at_dim from = proxy_bound(start, n), to = proxy_bound(stop, n);
+    if (to.n < from.n) to = from;
+    status = at_native()->slice(cx, at_native(), unproxied(x), from, to, axis, out);
+    return proxy_end(status, out);
+}
+
+#define SLICE(...) /* above */
 #define OP(kind, name, ...)                                                                        \
     static at_status proxy_##name(at_context *cx, const at_backend *be ATI_SIG_##kind(ATI_PARAM),  \
                                   at_array *out)                                                   \

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,9 @@ class Case:
     )
     tol: float = 0.0
     kwargs: dict = field(default_factory=dict)
+    container: type | None = (
+        None  # list or tuple: several results; want is one array, dtype one name for each
+    )
 
     def __str__(self):
         return self.name.replace(" ", "_")
@@ -105,6 +108,8 @@ def expected(fw, case):
 
 def verdict(fw, case, got):
     """None if a result is what the case expects, else a text."""
+    if case.container:
+        return verdict_of_all(fw, case, got)
     if not fw.is_array(got):
         return f"a {type(got)}, expected an array of {fw.name}"
     dtype = expected_dtype(fw, case)
@@ -112,6 +117,24 @@ def verdict(fw, case, got):
         return f"dtype {fw.dtype(got)}, expected {dtype}"
     tol = max(case.tol, oracle.TOL.get(dtype, 0)) if case.tol >= 0 else 0
     return oracle.difference(fw.numpy(got), expected(fw, case), tol)
+
+
+def verdict_of_all(fw, case, got):
+    parts = each_result(case)
+    if type(got) is not case.container or len(got) != len(parts):
+        return f"{type(got)} of {len(got)}, expected {case.container} of {len(parts)}"
+    return next(filter(None, (verdict(fw, part, one) for part, one in zip(parts, got, strict=True))), None)
+
+
+def each_result(case):
+    """A case with several results as one case for each."""
+    want = case.want() if callable(case.want) else case.want
+    if not case.container:
+        return [replace(case, want=want)]
+    dtypes = case.dtype if isinstance(case.dtype, tuple) else (case.dtype,) * len(want)
+    return [
+        replace(case, want=one, dtype=dtype, container=None) for one, dtype in zip(want, dtypes, strict=True)
+    ]
 
 
 def on_numpy(case):
@@ -127,34 +150,42 @@ def fits(fw, case):
     for value in operands(case):
         if isinstance(value, A) and not value.host and value.dtype in fw.narrow:
             numbers, dtype = oracle.objects(value.data).ravel(), fw.held(value.dtype)
-        elif type(value) is int and case.dtype in oracle.WIDTH:
+        elif type(value) is int and not case.container and case.dtype in oracle.WIDTH:
             numbers, dtype = [value], fw.held(case.dtype)
         else:
             continue
         if dtype in oracle.WIDTH and any(oracle.cast(x, dtype) != x for x in numbers):
             return False
-    return case.dtype not in fw.narrow or not is_identity(case)
+    return not any(part.dtype in fw.narrow and is_identity(part) for part in each_result(case))
 
 
 def is_identity(case):
-    """Whether the result holds the ends of its integers: those of the case's dtype, not of the row's."""
-    if case.dtype not in oracle.WIDTH:
+    """Whether the result holds the ends of its dtype: of the case's, not of the row's."""
+    if case.dtype in oracle.WIDTH:
+        ends = {oracle.lowest(case.dtype), oracle.highest(case.dtype)} - {0}
+    elif case.dtype == "float64":
+        ends = {np.finfo(np.float64).max}
+    else:
         return False
-    ends = {oracle.lowest(case.dtype), oracle.highest(case.dtype)} - {0}
-    return bool(ends & set(oracle.objects(case.want() if callable(case.want) else case.want).ravel()))
+    return bool(ends & set(oracle.objects(case.want).ravel()))
 
 
 def repeats(fw, case):
     """Whether a case says on this row what it says on another row of the same framework: nothing in it is of 64 bits,
     but for indices, and no dtype is a default. (JAX compiles anew for each row, which takes most of the time.)"""
     data = [value for value in operands(case) if not (isinstance(value, A) and value.dtype == "int64")]
-    defaults = case.dtype in ("float", "int") or case.dtype.startswith("widened")
-    return bool(fw.narrow) and not defaults and not {case.dtype, *map(dtype_of, data)} & set(fw.narrow)
+    dtypes = dtypes_of(case)
+    defaults = any(dtype in ("float", "int") or dtype.startswith("widened") for dtype in dtypes)
+    return bool(fw.narrow) and not defaults and not {*dtypes, *map(dtype_of, data)} & set(fw.narrow)
+
+
+def dtypes_of(case):
+    return case.dtype if isinstance(case.dtype, tuple) else (case.dtype,)
 
 
 def serves(fw, case):
     """Whether the framework has the dtypes of a case, and room for its numbers."""
-    carried = {case.dtype.removeprefix("widened "), *map(dtype_of, operands(case))}
+    carried = {dtype.removeprefix("widened ") for dtype in dtypes_of(case)} | {*map(dtype_of, operands(case))}
     return not carried & set(fw.lacks) and fits(fw, case) and not repeats(fw, case)
 
 
@@ -165,7 +196,7 @@ def check(fw, case):
         pytest.skip(
             "a dtype that the framework lacks, numbers beyond its dtypes, or the same as on another row"
         )
-    if "bfloat16" in (case.dtype, *case.args, *case.kwargs.values()) and fw is numpy:
+    if "bfloat16" in (*dtypes_of(case), *case.args, *case.kwargs.values()) and fw is numpy:
         fw.own_dtype("bfloat16")  # loads ml_dtypes, which brings it to NumPy
     args, kwargs = build(fw, case.args, numpy), build(fw, case.kwargs, numpy)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -7,10 +7,23 @@ tolerance.
 
 from case import A, N, build, check, data
 from cases_array import CONSTRUCT, ELEMENTWISE, LAYOUT, REDUCE
+from cases_matrix import MATMUL, PARTS
+from cases_nan import NAN_TOOLS
 from cases_promotion import PROMOTION
 from cases_segment import IDS, PARTITION, SEGMENT, SEGMENT_OPS
 
-ALL = [*SEGMENT, *PARTITION, *ELEMENTWISE, *REDUCE, *LAYOUT, *CONSTRUCT, *PROMOTION]
+ALL = [
+    *SEGMENT,
+    *PARTITION,
+    *ELEMENTWISE,
+    *NAN_TOOLS,
+    *REDUCE,
+    *LAYOUT,
+    *PARTS,
+    *MATMUL,
+    *CONSTRUCT,
+    *PROMOTION,
+]
 
 __all__ = [
     "ALL",
@@ -18,7 +31,10 @@ __all__ = [
     "ELEMENTWISE",
     "IDS",
     "LAYOUT",
+    "MATMUL",
+    "NAN_TOOLS",
     "PARTITION",
+    "PARTS",
     "PROMOTION",
     "REDUCE",
     "SEGMENT",

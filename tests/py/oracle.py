@@ -225,6 +225,24 @@ def running(x, axis):
     return out
 
 
+# --- products of matrices -----------------------------------------------------------------------------------
+
+
+def matmul(x, y, dtype):
+    """Sums of products along the last axis of x and the last but one of y; batches broadcast."""
+    x, y = objects(x), objects(y)
+    rows, columns = x.ndim > 1, y.ndim > 1
+    x, y = x if rows else x[None, :], y if columns else y[:, None]
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    x, y = np.broadcast_to(x, batch + x.shape[-2:]), np.broadcast_to(y, batch + y.shape[-2:])
+    out = np.empty((*batch, x.shape[-2], y.shape[-1]), dtype=object)
+    for place in np.ndindex(*out.shape):
+        row, column = x[place[:-1]], y[(*place[:-2], slice(None), place[-1])]
+        out[place] = cast(total(a * b for a, b in zip(row, column, strict=True)), dtype)
+    out = out if columns else out[..., 0]
+    return out if rows else out[..., 0, :] if columns else out[..., 0]
+
+
 # --- comparing --------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Elementwise functions and selection (SEMANTICS 12, 16, 19); accuses src/ops/elementwise.c."""
+"""Elementwise functions, selection, NaN tools (SEMANTICS 12, 16, 19); accuses src/ops/elementwise.c."""
 
 import cases
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 import anytensor as at
 
 
-@pytest.mark.parametrize("case", cases.ELEMENTWISE, ids=str)
+@pytest.mark.parametrize("case", [*cases.ELEMENTWISE, *cases.NAN_TOOLS], ids=str)
 def test_elementwise(fw, case):
     cases.check(fw, case)
 
@@ -20,7 +20,7 @@ def test_clip_without_bounds_is_the_operand_itself(fw):
 
 def test_operands_are_not_changed_in_place(fw):
     x, y = fw.array([1.0, float("nan")], "float32"), fw.array([2.0, 0.0], "float32")
-    for op in ("exp", "log", "sqrt", "rsqrt", "fill_nan"):
+    for op in ("exp", "log", "sqrt", "rsqrt", "fill_nan", "fill_nan_mask", "nan_to_num", "is_nan", "is_inf"):
         getattr(at, op)(x)
     for op in ("maximum", "minimum", "fill_nan"):
         getattr(at, op)(x, y)
@@ -37,6 +37,9 @@ def test_scalars_alone_run_on_numpy(fw):
         at.where(True, 1, 2),
         at.clip(5, 0, 2),
         at.fill_nan(float("nan")),
+        at.nan_to_num(float("inf")),
+        at.equal_nan(1, 2.0),
+        *at.fill_nan_mask(1.0),
     ):
         assert type(got) is np.ndarray and got.shape == ()
 
@@ -77,5 +80,15 @@ def test_results_stay_on_the_device(fw):
         at.repeat(x, 2),
         at.concatenate([x, np.ones(2, np.float32)]),
         at.astype(x, "int8"),
+        at.cast(x, "int8"),
+        at.transpose(x),
+        at.stack([x, np.ones(3, np.float32)]),
+        *at.split(x, [1]),
+        *at.fill_nan_mask(x),
+        at.nan_to_num(x),
+        at.equal_nan(x, float("nan")),
+        at.is_inf(x),
+        at.matmul(x, x),
+        at.matmul(x, np.ones((3, 2), np.float32)),
     ):
         assert fw.device(got) == fw.elsewhere

@@ -33,18 +33,37 @@ NOT_ARRAYS = {
 GOOD = {
     **{
         op: {"x": X}
-        for op in ("exp", "log", "sqrt", "rsqrt", "sum", "prod", "mean", "min", "max", "cumsum", "shape")
+        for op in (
+            *(
+                "exp",
+                "log",
+                "sqrt",
+                "rsqrt",
+                "is_nan",
+                "is_inf",
+                "is_finite",
+                "sum",
+                "prod",
+                "mean",
+                "min",
+                "max",
+            ),
+            *("cumsum", "shape", "transpose"),
+        )
     },
-    **{op: {"x": X, "y": X} for op in ("maximum", "minimum")},
-    "fill_nan": {"x": X, "value": 0.0},
+    **{op: {"x": X, "y": X} for op in ("maximum", "minimum", "equal_nan")},
+    **{op: {"x": X, "value": 0.0} for op in ("fill_nan", "fill_nan_mask")},
+    "nan_to_num": {"x": X, "nan": 1.0},
     "where": {"condition": A([[True, False]], "bool"), "x": X, "y": X},
     "clip": {"x": X, "min": 0, "max": 1},
     "take": {"x": X, "indices": I},
     "repeat": {"x": V, "repeats": I},
     "reshape": {"x": X, "shape": (2, 3)},
-    "concatenate": {"arrays": [X, X]},
+    "split": {"x": X, "indices_or_sections": 3},
+    **{op: {"arrays": [X, X]} for op in ("concatenate", "stack")},
+    "matmul": {"x": X, "y": A([[1.0], [2.0]], "float32")},
     "align_arrays": {"arrays": [X, N([1.0], "float32"), None, 2.0]},
-    "astype": {"x": X, "dtype": "float64"},
+    **{op: {"x": X, "dtype": "float64"} for op in ("astype", "cast")},
     "full": {"shape": (2,), "fill_value": 1.0, "like": X},
     **{op: {"shape": (2,), "like": X} for op in ("zeros", "ones")},
     "full_like": {"x": X, "fill_value": 1.0},
@@ -71,6 +90,7 @@ ARRAYS = (
     "min",
     "max",
     "value",
+    "nan",
     "repeats",
     "fill_value",
 )
@@ -127,8 +147,9 @@ def test_shape_of_what_is_no_array_is_a_type_error(fw, kind):
 
 
 @pytest.mark.parametrize("kind", ["None", "a string", "an object", "a dict"])
-def test_concatenate_of_what_is_no_list_is_a_type_error(fw, kind):
-    bad(fw, "concatenate", TypeError, "arrays", "expected a list", arrays=NOT_ARRAYS[kind])
+@pytest.mark.parametrize("op", ["concatenate", "stack"])
+def test_joining_what_is_no_list_is_a_type_error(fw, op, kind):
+    bad(fw, op, TypeError, "arrays", "expected a list", arrays=NOT_ARRAYS[kind])
 
 
 def test_concatenate_of_a_generator_or_an_array_is_a_type_error(fw):
@@ -140,8 +161,45 @@ def test_concatenate_of_lists_is_a_type_error(fw):
     bad(fw, "concatenate", TypeError, "arrays", "list is not a supported array type", arrays=[X, [1.0]])
 
 
-def test_concatenate_of_nothing_is_a_value_error(fw):
-    bad(fw, "concatenate", ValueError, "arrays", "expected at least one array", arrays=[])
+@pytest.mark.parametrize("op", ["concatenate", "stack"])
+def test_joining_nothing_is_a_value_error(fw, op):
+    bad(fw, op, ValueError, "arrays", "expected at least one array", arrays=[])
+
+
+def test_stack_of_unequal_shapes_is_a_value_error_that_shows_them(fw):
+    bad(fw, "stack", ValueError, "'arrays'", "one shape", "(3, 2)", "(3,)", arrays=[X, X, V])
+    for axis in (3, -4):
+        bad(fw, "stack", ValueError, "'axis'", str(axis), "out of range", axis=axis)
+    for op in ("stack", "split"):
+        bad(fw, op, TypeError, "'axis'", "expected an int", "None", axis=None)
+
+
+@pytest.mark.parametrize("axes", [(), (0,), (0, 0), (1, -1), (0, 2), (-3, 0), (0, 1, 2), 0], ids=str)
+def test_axes_that_are_no_permutation_are_a_value_error(fw, axes):
+    bad(fw, "transpose", ValueError, "'axes'", "permutation of the 2 axes", axes=axes)
+
+
+@pytest.mark.parametrize("sections", [0, -1, 2, 4, np.int64(0), np.int8(-3), 2**31, 2**62])
+def test_sections_that_are_none_or_not_equal_are_a_value_error(fw, sections):
+    bad(fw, "split", ValueError, "'indices_or_sections'", "section", indices_or_sections=sections)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [None, True, "2", 1.5, {}, object(), [None], [1, "2"], [1.5], [True], [[1]], ([1],)],
+    ids=lambda cuts: str(cuts).split(" at ")[0],
+)
+def test_what_is_no_number_of_sections_and_no_index_is_a_type_error(fw, cuts):
+    bad(fw, "split", TypeError, "'indices_or_sections'", "expected", indices_or_sections=cuts)
+
+
+@pytest.mark.parametrize(
+    "cuts", [A([1.0], "float32"), A([True], "bool"), A([[1]], "int64"), A(1.0, "float32")]
+)
+def test_cuts_of_other_arrays_are_a_type_error(fw, cuts):
+    for array in (A, N):
+        given, dtype = array(cuts.data, cuts.dtype), fw.held(cuts.dtype) if array is A else cuts.dtype
+        bad(fw, "split", TypeError, "'indices_or_sections'", dtype, indices_or_sections=given)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "float32", "float64", "float16", "bfloat16"])
@@ -524,6 +582,9 @@ def test_what_is_no_axis_is_a_type_error(fw, axis):
     for op, name in [(op, "axes") for op in ("sum", "prod", "mean", "min", "max")] + [
         ("cumsum", "axis"),
         ("take", "axis"),
+        ("split", "axis"),
+        ("stack", "axis"),
+        ("transpose", "axes"),
         ("concatenate", "axis"),
         ("repeat", "axis"),
     ]:
@@ -537,6 +598,8 @@ def test_an_axis_out_of_range_is_an_index_or_value_error_that_names_the_function
     for op, name in [(op, "axes") for op in ("sum", "prod", "mean", "min", "max")] + [
         ("cumsum", "axis"),
         ("take", "axis"),
+        ("split", "axis"),
+        ("transpose", "axes"),
         ("concatenate", "axis"),
         ("repeat", "axis"),
     ]:

@@ -221,9 +221,20 @@ class Fuzz:
         """(positional, keyword) arguments of a function; every one of them may be anything."""
         a, r = self.or_anything, self.random
         x = self.array(where=self.fw)
-        if op in ("exp", "log", "sqrt", "rsqrt", "shape", "zeros_like", "ones_like"):
+        if op in (
+            "exp",
+            "log",
+            "sqrt",
+            "rsqrt",
+            "is_nan",
+            "is_inf",
+            "is_finite",
+            "shape",
+            "zeros_like",
+            "ones_like",
+        ):
             return [a(x)], {}
-        if op in ("maximum", "minimum"):
+        if op in ("maximum", "minimum", "equal_nan"):
             y = self.pick(
                 2.0,
                 1,
@@ -234,7 +245,20 @@ class Fuzz:
                 self.array(shape=x.shape[-1:]),
             )
             return [a(x), a(y)], {}
-        if op == "fill_nan":
+        if op == "nan_to_num":
+            values = {name: a(self.pick(1, 2.5, None, self.array(shape=()))) for name in ("posinf", "neginf")}
+            return [a(x)], {"nan": a(self.pick(0, 1.5, self.array(shape=()))), **values}
+        if op == "transpose":
+            rank = len(x.shape)
+            return [a(x), a(self.pick(None, tuple(r.sample(range(-rank, 0), rank))))], {}
+        if op == "split":
+            return [a(x), a(self.pick(1, [1, 3], (-1,), [], self.fw.array([2, 1], "int64")))], {
+                "axis": a(self.axis(x))
+            }
+        if op == "matmul":
+            y = self.array(shape=(x.shape[-1:] or (1,)) + self.pick((), (2,)))
+            return [a(x), a(y)], {}
+        if op in ("fill_nan", "fill_nan_mask"):
             return [a(x), a(self.pick(0.0, 1, self.array(shape=())))], {}
         if op == "where":
             return [
@@ -269,10 +293,15 @@ class Fuzz:
         if op == "reshape":
             n = math.prod(x.shape)
             return [a(x), a(self.pick(-1 if n else 0, (n,), [n, 1], (1, n, 1), (1, -1) if n else (0, 2)))], {}
+        if op == "stack":
+            return [
+                a([a(x), *[self.array(shape=x.shape) for _ in range(r.randrange(3))]]),
+                a(self.pick(0, -1)),
+            ], {}
         if op == "concatenate":
             parts = [self.array(shape=x.shape) for _ in range(r.randrange(3))]
             return [a([a(x), *parts]), a(self.axis(x) if r.random() < 0.7 else None)], {}
-        if op == "astype":
+        if op in ("astype", "cast"):
             return [a(x), a(self.dtype())], {}
         if op in ("full", "zeros", "ones"):
             fill = [a(self.pick(1, 2.5, True, self.array(shape=())))] if op == "full" else []
@@ -337,6 +366,9 @@ class Fuzz:
 def is_result(fuzz, op, got, args, kwargs):
     if op == "shape":
         return type(got) is tuple and all(type(size) is int for size in got)
+    if op in ("split", "fill_nan_mask"):
+        container = list if op == "split" else tuple
+        return type(got) is container and all(is_result(fuzz, "", one, args, kwargs) for one in got)
     if op == "align_arrays":
         return type(got) is tuple and all(
             one is None or is_result(fuzz, "", one, args, kwargs) for one in got

@@ -19,7 +19,13 @@ CALLS = 2000
 BAD = {
     "a bad keyword": {"nonsense": 1},
     "a list": "first",
-    "a bad size": {"num_segments": -1, "total_length": 1, "total_repeat_length": -1, "shape": (-1, -1)},
+    "a bad size": {
+        "num_segments": -1,
+        "total_length": 1,
+        "total_repeat_length": -1,
+        "shape": (-1, -1),
+        "indices_or_sections": -1,
+    },
     "a bad axis": {"axes": 9, "axis": 9},
     "a bad dtype": {"dtype": "nonsense"},
     "a bad option": {"copy": 1, "fallback": "nonsense"},
@@ -39,7 +45,8 @@ def arguments(fw, op):
 OPTIONS = {
     **dict.fromkeys(("sum", "prod", "mean", "min", "max"), ("axes",)),
     "align_arrays": ("copy", "fallback"),
-    **dict.fromkeys(("cumsum", "take", "concatenate"), ("axis",)),
+    "transpose": ("axes",),
+    **dict.fromkeys(("cumsum", "take", "concatenate", "split", "stack"), ("axis",)),
     **dict.fromkeys(("zeros", "ones", "full", "full_like", "zeros_like", "ones_like", "arange"), ("dtype",)),
 }
 
@@ -192,12 +199,20 @@ def test_a_result_has_one_reference(fw, op):
     own = sum(got is one for one in held(given))
     if own == 0:
         assert sys.getrefcount(got) == 2  # the name and the argument
+    for k in range(len(got)) if op in ("split", "fill_nan_mask") else ():
+        part = got[k]
+        assert sys.getrefcount(part) == 3  # the container, the name and the argument
 
 
 def test_an_identity_result_is_the_operand_with_one_reference_more(fw):
     x = fw.array([1.0, 2.0], "float32")
     before = sys.getrefcount(x)
-    for same in (at.clip(x), at.astype(x, "float32"), at.astype(x, fw.own_dtype("float32"))):
+    for same in (
+        at.clip(x),
+        at.astype(x, "float32"),
+        at.astype(x, fw.own_dtype("float32")),
+        at.cast(x, "float32"),
+    ):
         assert same is x
     del same
     assert sys.getrefcount(x) == before

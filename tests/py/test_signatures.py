@@ -18,6 +18,15 @@ SIGNATURES = {
     "exp": "(x)",
     "log": "(x)",
     "sqrt": "(x)",
+    **dict.fromkeys(("is_nan", "is_inf", "is_finite"), "(x)"),
+    "equal_nan": "(x, y)",
+    "fill_nan_mask": "(x, value=0.0)",
+    "nan_to_num": "(x, *, nan=0.0, posinf=None, neginf=None)",
+    "matmul": "(x, y)",
+    "transpose": "(x, axes=None)",
+    "split": "(x, indices_or_sections, axis=0)",
+    "stack": "(arrays, axis=0)",
+    "cast": "(x, dtype)",
     "rsqrt": "(x)",
     "maximum": "(x, y)",
     "minimum": "(x, y)",
@@ -87,12 +96,33 @@ def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
 
 
 def test_all_names_of_the_package_are_there_and_no_others():
-    assert set(at.__all__) == {*OPS, "__version__", "module_if_loaded", "promote_options", "tree"}
+    assert set(at.__all__) == {
+        *OPS,
+        *_core.aliases,
+        "__version__",
+        "module_if_loaded",
+        "promote_options",
+        "tree",
+    }
     assert all(hasattr(at, name) for name in at.__all__)
     assert at.__version__ == _core.__version__
+
+
+def test_other_names_are_the_same_objects():
+    assert _core.aliases == {
+        "isnan": "is_nan",
+        "isinf": "is_inf",
+        "isfinite": "is_finite",
+        "nan_fill": "fill_nan",
+        "nan_fill_mask": "fill_nan_mask",
+    }
+    for name, of in _core.aliases.items():
+        assert getattr(at, name) is getattr(at, of)
 
 
 def test_stubs_name_every_function():
     text = pathlib.Path(at.__file__).with_name("_core.pyi").read_text()
     for op in OPS:
         assert f"def {op}(" in text
+    for name, of in _core.aliases.items():
+        assert f"{name} = {of}\n" in text

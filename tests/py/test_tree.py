@@ -122,7 +122,9 @@ def test_is_leaf_holds_for_every_tree_of_a_map(impl):
 
 
 def test_map_takes_further_trees(impl):
-    assert impl.map(lambda *xs: sum(xs), {"a": 1, "b": [2]}, {"a": 10, "b": [20]}, {"a": 100, "b": [200]}) == {
+    assert impl.map(
+        lambda *xs: sum(xs), {"a": 1, "b": [2]}, {"a": 10, "b": [20]}, {"a": 100, "b": [200]}
+    ) == {
         "a": 111,
         "b": [222],
     }
@@ -148,7 +150,12 @@ def test_trees_of_different_structures_are_refused_before_any_call(impl, name):
 
 def test_the_error_says_where_two_trees_differ():
     with pytest.raises(ValueError) as caught:
-        tree.map(max, {"z": [1, Point(2, {"q": 3})]}, {"z": [1, Point(2, {"r": 3})]}, {"z": [1, Point(2, {"q": 3})]})
+        tree.map(
+            max,
+            {"z": [1, Point(2, {"q": 3})]},
+            {"z": [1, Point(2, {"r": 3})]},
+            {"z": [1, Point(2, {"q": 3})]},
+        )
     assert "Tree 0 and tree 1 differ at tree['z'][1].a: dict ('q',) beside dict ('r',)" in str(caught.value)
     with pytest.raises(ValueError, match=r"tree 2 differ at tree: a list of 1 beside None"):
         tree.map(max, [1], [1], None)
@@ -166,9 +173,7 @@ def test_all_and_reduce(impl):
         impl.reduce(max, [])
 
 
-@pytest.mark.parametrize(
-    ("count", "word"), [(0, "few"), (1, "few"), (3, "many"), (9, "many")]
-)
+@pytest.mark.parametrize(("count", "word"), [(0, "few"), (1, "few"), (3, "many"), (9, "many")])
 def test_too_few_or_too_many_leaves(impl, count, word):
     with pytest.raises(ValueError, match=f"Too {word} leaves for PyTreeDef; expected 2, got"):
         impl.unflatten(impl.structure({"a": 1, "b": [2]}), range(count))
@@ -188,11 +193,10 @@ def test_of_endless_leaves_no_more_are_taken_than_are_needed():
 
 
 def test_the_names_are_those_of_the_surface():
-    assert set(tree.__all__) == {
-        *"DictKey GetAttrKey PyTreeDef SequenceKey all batch flatten flatten_with_path leaves leaves_with_path map".split(),
-        *"map_with_path reduce structure unbatch unflatten register_dataclass".split(),
-        *"tree_flatten tree_flatten_with_path tree_leaves tree_map tree_map_with_path tree_structure tree_unflatten".split(),
-    }
+    short = "flatten unflatten leaves structure map flatten_with_path map_with_path".split()
+    rest = "all batch leaves_with_path reduce register_dataclass unbatch".split()
+    classes = ["DictKey", "GetAttrKey", "PyTreeDef", "SequenceKey"]
+    assert set(tree.__all__) == {*short, *rest, *classes, *(f"tree_{name}" for name in short)}
     for name in tree.__all__:
         if name.startswith("tree_"):
             assert getattr(tree, name) is getattr(tree, name.removeprefix("tree_"))
@@ -341,7 +345,10 @@ def test_a_class_that_changes_is_asked_anew():
 
 def test_classes_that_come_and_go_are_never_mixed_up():
     for k in range(600):
-        body = {"__tree_flatten__": lambda self: ((1, 2), None), "__tree_unflatten__": classmethod(lambda *_: 3)}
+        body = {
+            "__tree_flatten__": lambda self: ((1, 2), None),
+            "__tree_unflatten__": classmethod(lambda *_: 3),
+        }
         made = type(f"Made{k}", (), body if k % 2 else {})()
         for _ in range(2):
             assert tree.leaves(made) == ([1, 2] if k % 2 else [made])
@@ -686,7 +693,9 @@ def test_exceptions_of_every_callback_come_through(where):
         "is_leaf": lambda: tree.map(abs, [1], is_leaf=raises(mine)),
         "unflatten": lambda: tree.map(abs, type("M", (Magic,), {"__tree_unflatten__": raises(mine)})(1, 2)),
         "leaves": lambda: tree.unflatten(tree.structure([1, 2]), iter(raises(mine), None)),
-        "aux": lambda: tree.map(max, *[Magic(1, 2, type("A", (), {"__eq__": raises(mine)})()) for _ in range(2)]),
+        "aux": lambda: tree.map(
+            max, *[Magic(1, 2, type("A", (), {"__eq__": raises(mine)})()) for _ in range(2)]
+        ),
     }
     with pytest.raises(KeyError, match="mine"):
         calls[where]()
@@ -904,7 +913,10 @@ def test_threads_walk_the_same_tree():
 
 
 def nest_of(fw, k=0):
-    return {"w": fw.array([[1.0 + k, 2.0], [3.0, 4.0]], "float32"), "b": [fw.array([5 + k, 6], "int32"), None]}
+    return {
+        "w": fw.array([[1.0 + k, 2.0], [3.0, 4.0]], "float32"),
+        "b": [fw.array([5 + k, 6], "int32"), None],
+    }
 
 
 def test_arrays_of_every_framework_are_leaves(fw):
@@ -928,7 +940,11 @@ def test_batch_concatenates_and_unbatch_splits(fw):
 def test_the_axis_may_be_another_one(fw):
     x = fw.array([[1.0, 2.0, 3.0]], "float32")
     for axis in (1, -1):
-        assert [fw.numpy(p["x"]).tolist() for p in tree.unbatch({"x": x}, axis)] == [[[1.0]], [[2.0]], [[3.0]]]
+        assert [fw.numpy(p["x"]).tolist() for p in tree.unbatch({"x": x}, axis)] == [
+            [[1.0]],
+            [[2.0]],
+            [[3.0]],
+        ]
         assert fw.numpy(tree.batch([[x], [x]], axis=axis)[0]).tolist() == [[1, 2, 3, 1, 2, 3]]
 
 

@@ -1,6 +1,7 @@
-"""Types that jax, torch or optree know, through stand-ins for them in sys.modules. Accuses src/python/pytree_registries.c.
+"""Types that jax, torch or optree know, through stand-ins for them in sys.modules.
 
-The real ones: jax_modes/test_jax_tree.py, torch_modes/test_torch_tree.py, and optree here.
+Accuses src/python/pytree_registries.c. The real ones: optree here, jax_modes/test_jax_tree.py,
+torch_modes/test_torch_tree.py.
 """
 
 import copy
@@ -156,7 +157,9 @@ def test_types_of_optree():
         pass
 
     register = optree.register_pytree_node
-    register(Mine, lambda m: ((m.x, m.y), m.aux), lambda aux, xs: Mine(*xs, aux), namespace=everywhere(optree))
+    register(
+        Mine, lambda m: ((m.x, m.y), m.aux), lambda aux, xs: Mine(*xs, aux), namespace=everywhere(optree)
+    )
     leaves, treedef = tree.flatten([Mine([1, None], 2, "aux")])
     assert leaves == [1, 2] and treedef.unflatten([3, 4]) == [Mine([3, None], 4, "aux")]
     assert treedef != tree.structure([Mine([1, None], 2, "other")])

@@ -22,6 +22,7 @@ X = A([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "float32")
 CALLS = {  # arguments by name; each array in turn is the other framework's
     op: GOOD[op]
     for op in (
+        *("matmul", "equal_nan"),
         *("maximum", "minimum", "where", "take", "repeat", "segment_sum", "segment_max", "segment_softmax"),
         *("segment_mean", "partition_sum", "partition_softmax"),
     )

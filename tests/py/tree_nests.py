@@ -1,4 +1,4 @@
-"""Trees as data: what each kind of node is, its leaves, its paths. Run on the builtins, and on what torch.compile inlines."""
+"""Trees as data: kinds of nodes, their leaves, their paths, for the builtins and for what torch.compile inlines."""
 
 import collections
 import dataclasses
@@ -112,7 +112,11 @@ NESTS = {
     "dict": ({"b": 1, "a": [2]}, [2, 1], [D("a") + S(0), D("b")]),
     "dict of ints": ({10: "x", 9: "y"}, ["y", "x"], [D(9), D(10)]),
     "dict of floats and ints": ({2.5: 1, 2: 0, True: 3}, [3, 0, 1], [D(True), D(2), D(2.5)]),
-    "dict of tuples": ({("b", "r", "a"): 2, ("a", "r", "b"): 1}, [1, 2], [D(("a", "r", "b")), D(("b", "r", "a"))]),
+    "dict of tuples": (
+        {("b", "r", "a"): 2, ("a", "r", "b"): 1},
+        [1, 2],
+        [D(("a", "r", "b")), D(("b", "r", "a"))],
+    ),
     "OrderedDict": (collections.OrderedDict([("b", 1), ("a", 2)]), [1, 2], [D("b"), D("a")]),
     "defaultdict": (collections.defaultdict(list, {"b": 1, "a": 2}), [2, 1], [D("a"), D("b")]),
     "namedtuple": (Point(1, [2]), [1, 2], [A("b"), A("a") + S(0)]),

@@ -309,3 +309,21 @@ def test_a_fault_is_printed_not_raised(copy, capsys):
     (copy / opgen.HEADER).write_text(SMALL_HEADER.replace("at_exp(", "at_exponent("))
     assert opgen.main([], copy) == 1
     assert "at_exp has no prototype" in capsys.readouterr().out
+
+
+# ---- several results, other names
+def test_several_results_come_in_the_container_of_the_row():
+    assert "-> list[_ArrayT]:" in "\n".join(opgen.stub(OPS["split"]))
+    assert "-> tuple[_ArrayT, _ArrayT]:" in "\n".join(opgen.stub(OPS["fill_nan_mask"]))
+
+
+def test_other_names_stand_in_stubs_and_reference():
+    assert OPS["is_nan"].aliases == ("isnan",)
+    assert opgen.stub(OPS["is_nan"])[-1].strip() == "isnan = is_nan"
+    assert "Also called `isnan`." in opgen.reference([OPS["is_nan"]])
+    assert "isnan" in opgen.check_exports([OPS["is_nan"]], '__all__ = ["is_nan"]')
+
+
+def test_another_name_of_nothing_is_refused():
+    with pytest.raises(opgen.Fault, match="hidden"):
+        small(table=SMALL_TABLE + "ALIAS(seen, hidden)\n")

@@ -91,6 +91,30 @@ at_status ati_native_head(at_context *cx, const at_backend *be, at_array x, at_d
     return ati_native_give(cx, ati_native_view(cx, x, &view), out);
 }
 
+at_status ati_native_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                               at_array *out)
+{
+    (void)be;
+    const ati_host *from = view_of(x);
+    ati_host view = *from;
+    for (int k = 0; k < axes.count; k++) {
+        view.dim[k] = from->dim[axes.axis[k]];
+        view.stride[k] = from->stride[axes.axis[k]];
+    }
+    return ati_native_give(cx, ati_native_view(cx, x, &view), out);
+}
+
+/* The wrapper has settled the bounds. */
+at_status ati_native_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                           at_dim stop, int axis, at_array *out)
+{
+    (void)be;
+    ati_host view = *view_of(x);
+    view.dim[axis] = stop.n - start.n;
+    if (view.dim[axis] > 0) view.data = (char *)view.data + start.n * view.stride[axis];
+    return ati_native_give(cx, ati_native_view(cx, x, &view), out);
+}
+
 /* --- gathers --- */
 
 /* Takes along an axis that is in range. */

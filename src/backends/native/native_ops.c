@@ -6,6 +6,7 @@
 
 #include "backends/native/native_array.h"
 #include "kernels/elementwise.h"
+#include "kernels/matmul.h"
 #include "kernels/move.h"
 #include "kernels/reduce.h"
 #include "kernels/segment.h"
@@ -42,7 +43,7 @@ static at_status give_if(at_context *cx, bool served, at_dtype dtype, native_arr
 static at_status unary(at_context *cx, ati_unary op, at_array x, at_array *out)
 {
     const ati_host *from = view_of(x);
-    at_dtype dtype = op == ATI_IS_NAN || op == ATI_IS_FINITE ? AT_BOOL : from->dtype;
+    at_dtype dtype = op >= ATI_IS_NAN ? AT_BOOL : from->dtype;
     native_array *a = ati_native_new(cx, dtype, from->ndim, from->dim);
     return give_if(cx, a != NULL && ati_k_unary(op, from, &a->view), from->dtype, a, out);
 }
@@ -56,7 +57,8 @@ static at_status binary(at_context *cx, ati_binary op, at_array x, at_array y, a
 
 #define UNARIES(X)                                                                                 \
     X(exp, ATI_EXP)                                                                                \
-    X(log, ATI_LOG) X(sqrt, ATI_SQRT) X(is_nan, ATI_IS_NAN) X(is_finite, ATI_IS_FINITE)
+    X(log, ATI_LOG)                                                                                \
+    X(sqrt, ATI_SQRT) X(is_nan, ATI_IS_NAN) X(is_inf, ATI_IS_INF) X(is_finite, ATI_IS_FINITE)
 #define BINARIES(X)                                                                                \
     X(add, ATI_ADD)                                                                                \
     X(sub, ATI_SUB)                                                                                \
@@ -89,6 +91,61 @@ at_status ati_native_where(at_context *cx, const at_backend *be, at_array condit
     native_array *a = broadcast(cx, v[1].dtype, v, 3);
     if (a != NULL) ati_k_where(&v[0], &v[1], &v[2], &a->view);
     return ati_native_give(cx, a, out);
+}
+
+/* --- products of matrices --- */
+
+/* A matrix of a vector: one row of x, one column of y. */
+static ati_host as_matrix(const ati_host *v, bool column)
+{
+    ati_host m = *v;
+    if (v->ndim > 1) return m;
+    m.ndim = 2;
+    m.dim[column] = 1;
+    m.stride[column] = 0;
+    m.dim[!column] = v->dim[0];
+    m.stride[!column] = v->stride[0];
+    return m;
+}
+
+/* Stretches the axes before the last two to a shape. */
+static void stretch_batch(ati_host *v, int ndim, const int64_t *dims)
+{
+    ati_host batch = *v;
+    int64_t dim[] = {v->dim[v->ndim - 2], v->dim[v->ndim - 1]};
+    int64_t stride[] = {v->stride[v->ndim - 2], v->stride[v->ndim - 1]};
+    batch.ndim -= 2;
+    ati_k_broadcast(&batch, ndim, dims);
+    for (int k = 0; k < 2; k++) {
+        batch.dim[ndim + k] = dim[k];
+        batch.stride[ndim + k] = stride[k];
+    }
+    batch.ndim = ndim + 2;
+    *v = batch;
+}
+
+/* The wrapper has seen that the shapes go together. */
+at_status ati_native_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                            at_array *out)
+{
+    (void)be;
+    ati_host a = as_matrix(view_of(x), false), b = as_matrix(view_of(y), true), to = a;
+    ati_host batch = b;
+    to.ndim -= 2;
+    batch.ndim -= 2;
+    ati_k_broadcast_dims(&batch, &to.ndim, to.dim);
+    stretch_batch(&a, to.ndim, to.dim);
+    stretch_batch(&b, to.ndim, to.dim);
+    int ndim = to.ndim; /* of the result, where vectors leave no axis */
+    if (view_of(x)->ndim > 1) to.dim[ndim++] = a.dim[to.ndim];
+    if (view_of(y)->ndim > 1) to.dim[ndim++] = b.dim[to.ndim + 1];
+    native_array *made = ati_native_new(cx, a.dtype, ndim, to.dim);
+    if (made == NULL) return cx->status;
+    to.dim[to.ndim] = a.dim[to.ndim];
+    to.dim[to.ndim + 1] = b.dim[to.ndim + 1];
+    ati_host view = ati_k_view(made->view.data, a.dtype, to.ndim + 2, to.dim);
+    ati_k_matmul(&a, &b, &view);
+    return ati_native_give(cx, made, out);
 }
 
 /* --- reductions --- */

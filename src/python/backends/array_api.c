@@ -298,6 +298,11 @@ at_status px_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *
     return ask_floats(cx, be, FN_isnan, FN_zeros_like, x, out);
 }
 
+at_status px_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    return ask_floats(cx, be, FN_isinf, FN_zeros_like, x, out);
+}
+
 at_status px_is_finite(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
     return ask_floats(cx, be, FN_isfinite, FN_ones_like, x, out);
@@ -524,6 +529,36 @@ at_status px_reshape(at_context *cx, const at_backend *be, at_array x, const at_
     pa_open(&f);
     PyObject *y = pa_call(&f, FN(&f, be, reshape), x.p, pa_shape(&f, shape));
     return pa_finish(&f, cx, be, y, out);
+}
+
+at_status px_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                       at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = pa_call(&f, FN(&f, be, permute_dims), x.p, pa_axes(&f, &axes, -1));
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status px_slice(at_context *cx, const at_backend *be, at_array x, at_dim start, at_dim stop,
+                   int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *key = pa_part(&f, axis, start, stop);
+    return pa_finish(&f, cx, be, key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key)), out);
+}
+
+/* Truths are counted: the standard multiplies numbers only. */
+at_status px_matmul(at_context *cx, const at_backend *be, at_array x, at_array y, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = px_dtype_of(&f, be, x.p), as = t == AT_BOOL ? space_of(be)->integral : t;
+    PyObject *a = t == as ? x.p : px_cast(&f, be, x.p, as);
+    PyObject *b = t == as ? y.p : px_cast(&f, be, y.p, as);
+    PyObject *z = pa_call(&f, FN(&f, be, matmul), a, b);
+    return pa_finish(&f, cx, be, t == as ? z : px_cast(&f, be, z, t), out);
 }
 
 /* A list of the arrays, flat ones without an axis. */

@@ -13,6 +13,7 @@
     X(log)                                                                                         \
     X(sqrt)                                                                                        \
     X(isnan)                                                                                       \
+    X(isinf)                                                                                       \
     X(isfinite)                                                                                    \
     X(add)                                                                                         \
     X(subtract)                                                                                    \
@@ -36,6 +37,8 @@
     X(repeat)                                                                                      \
     X(reshape)                                                                                     \
     X(concat)                                                                                      \
+    X(permute_dims)                                                                                \
+    X(matmul)                                                                                      \
     X(broadcast_to)                                                                                \
     X(astype)                                                                                      \
     X(asarray)                                                                                     \

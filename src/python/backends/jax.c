@@ -116,8 +116,8 @@ static at_dtype dtype_for(const at_backend *be, at_array a)
 
 static void push_VALUE(through *t, at_array a)
 {
-    if (a.be == t->be) {
-        push_DATA(t, a);
+    if (at_is_nil(a) || a.be == t->be) {
+        push_MAYBE(t, a);
         return;
     }
     push(t, pj_scalar(&t->f, t->be, a, dtype_for(t->be, a)));
@@ -132,6 +132,12 @@ static void push_MAYBE_SIZE(through *t, at_dim size)
 }
 
 static void push_SHAPE(through *t, const at_shape *shape) { push(t, pa_shape(&t->f, shape)); }
+
+static void push_CUTS(through *t, at_cuts cuts)
+{
+    bool by_index = cuts.sections == INT64_MIN;
+    push(t, by_index ? pa_sizes(&t->f, cuts.count, cuts.index) : pa_int(&t->f, cuts.sections));
+}
 
 static void push_AXIS(through *t, int axis)
 {
@@ -159,18 +165,34 @@ static void push_LIST(through *t, at_list arrays)
     push(t, list);
 }
 
-static at_status run(through *t, at_context *cx, int op, at_array *out)
+static PyObject *result_of(through *t, int op)
 {
     PyObject *function = t->f.failed ? NULL : jitted(state_of(t->be), op, t->tracked);
     if (function == NULL) t->f.failed = true;
-    PyObject *y = pa_vectorcall(&t->f, function, t->arg + 1, (size_t)t->count, NULL);
+    return pa_vectorcall(&t->f, function, t->arg + 1, (size_t)t->count, NULL);
+}
+
+static at_status run(through *t, at_context *cx, int op, at_array *out)
+{
+    PyObject *y = result_of(t, op);
     return pa_finish(&t->f, cx, t->be, y, out);
+}
+
+/* The results of an op that has several, which JAX gives back in the list or tuple that the op has made of them. */
+static at_status run_all(through *t, at_context *cx, int op, at_array *out)
+{
+    PyObject *all = result_of(t, op);
+    for (Py_ssize_t i = 0; all != NULL && i < PySequence_Fast_GET_SIZE(all); i++)
+        out[i] = (at_array){Py_NewRef(PySequence_Fast_GET_ITEM(all, i)), t->be};
+    pa_close(&t->f);
+    return all == NULL ? pa_foreign(cx) : AT_OK;
 }
 
 /* --- slots ---------------------------------------------------------------------------------------------------- */
 
 #define PUSH(name, role, text, how) push_##role(&t, name);
-#define THROUGH(kind, op)                                                                          \
+#define THROUGH(kind, op) THROUGH_BY(run, kind, op)
+#define THROUGH_BY(run, kind, op)                                                                  \
     static at_status through_##op(at_context *cx, const at_backend *be ATI_SIG_##kind(ATI_PARAM),  \
                                   at_array *out)                                                   \
     {                                                                                              \
@@ -199,7 +221,10 @@ static at_status run(through *t, at_context *cx, int op, at_array *out)
 #define ARANGE(...)
 #define REPEAT_EACH(...)
 #define OP(kind, op, level, rule, reach, ...) SLOT_OF_##level##_##reach(kind, op)
+#define OPS(kind, op, ...) THROUGH_BY(run_all, kind, op)
+#define CAST(...)
 #include "anytensor/ops.def"
+SLOT_OF_PRIMITIVE_PYTHON(CAST, astype) /* cast is a call of it */
 
 /* Without a total the length depends on values: nothing to compile. */
 static at_status slot_repeat(at_context *cx, const at_backend *be, at_array x, at_array repeats,
@@ -263,6 +288,7 @@ static void fill(at_backend *be)
 #define CAST(...)
 #define CLAMP(...)
 #define OP(kind, op, level, rule, reach, ...) NAME_OF_##level##_##reach(op)
+#define OPS(kind, op, ...) .op = through_##op,
 #include "anytensor/ops.def"
         .astype = cast_or_keep,
         .clip = slot_clip,

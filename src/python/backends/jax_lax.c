@@ -105,22 +105,27 @@ BINARY_SLOT(equal)
 BINARY_SLOT(maximum)
 BINARY_SLOT(minimum)
 
-/* Integers are finite, and never NaN. */
-static PyObject *everywhere(pa_frame *f, const at_backend *be, PyObject *x, bool truth)
+/* Integers are equal to themselves, so what they answer is made of them, and lies where they lie. */
+at_status pj_lax_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
-    return pa_call(f, FN(be, full), shape_of(f, be, x), truth ? Py_True : Py_False,
-                   dtype_object(f, be, AT_BOOL));
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, ne), x.p, x.p), out);
 }
 
-at_status pj_lax_is_nan(at_context *cx, const at_backend *be, at_array x, at_array *out)
+at_status pj_lax_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
 {
     at_dtype t = AT_OTHER;
     if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    if (!ati_is_float(t) && t != AT_OTHER) return pj_lax_is_nan(cx, be, x, out);
     pa_frame f;
     pa_open(&f);
-    PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, ne), x.p, x.p)
-                                                   : everywhere(&f, be, x.p, false);
-    return pa_finish(&f, cx, be, y, out);
+    PyObject *size = pa_call(&f, FN(be, abs), x.p); /* of complex numbers a real one */
+    if (t == AT_OTHER && size != NULL && pj_read_dtype(cx, (at_array){size, be}, &t) != AT_OK)
+        size = pa_keep(&f, NULL);
+    PyObject *infinity = t == AT_OTHER ? NULL : number(&f, be, Py_HUGE_VAL, t);
+    infinity = stretch(&f, be, infinity, shape_of(&f, be, x.p));
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, equal), size, infinity), out);
 }
 
 at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_array *out)
@@ -130,7 +135,7 @@ at_status pj_lax_is_finite(at_context *cx, const at_backend *be, at_array x, at_
     pa_frame f;
     pa_open(&f);
     PyObject *y = ati_is_float(t) || t == AT_OTHER ? pa_call(&f, FN(be, is_finite), x.p)
-                                                   : everywhere(&f, be, x.p, true);
+                                                   : pa_call(&f, FN(be, equal), x.p, x.p);
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -179,6 +184,42 @@ at_status pj_lax_reshape(at_context *cx, const at_backend *be, at_array x, const
     pa_frame f;
     pa_open(&f);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, pa_shape(&f, shape)), out);
+}
+
+at_status pj_lax_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                           at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, transpose), x.p, pa_axes(&f, &axes, -1)), out);
+}
+
+/* Bounds that are numbers within the axis are lax's own; what is symbolic is left to JAX's indexing, which clamps. */
+at_status pj_lax_slice(at_context *cx, const at_backend *be, at_array x, at_dim start, at_dim stop,
+                       int axis, at_array *out)
+{
+    at_shape shape;
+    if (pj_read_shape(cx, x, &shape) != AT_OK) return cx->status;
+    bool plain = at_is_nil(shape.dim[axis].sym) && at_is_nil(start.sym) && at_is_nil(stop.sym);
+    for (int k = 0; k < shape.ndim; k++) at_release(shape.dim[k].sym);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *y = NULL;
+    if (plain) {
+        y = pa_call(&f, FN(be, slice_in_dim), x.p, pa_size(&f, start), pa_size(&f, stop),
+                    pa_int(&f, 1), pa_int(&f, axis));
+    } else {
+        PyObject *key = pa_part(&f, axis, start, stop);
+        y = key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key));
+    }
+    return pa_finish(&f, cx, be, y, out);
+}
+
+at_status pj_lax_matmul(at_context *cx, const at_backend *be, at_array x, at_array y, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, matmul), x.p, y.p), out);
 }
 
 at_status pj_lax_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,

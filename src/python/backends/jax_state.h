@@ -30,6 +30,7 @@
     X(minimum, "lax.min")                                                                          \
     X(lt, "lax.lt")                                                                                \
     X(ge, "lax.ge")                                                                                \
+    X(abs, "lax.abs")                                                                              \
     X(bitwise_and, "lax.bitwise_and")                                                              \
     X(select, "lax.select")                                                                        \
     X(clamp, "lax.clamp")                                                                          \
@@ -39,6 +40,7 @@
     X(iota, "lax.iota")                                                                            \
     X(expand_dims, "lax.expand_dims")                                                              \
     X(slice_in_dim, "lax.slice_in_dim")                                                            \
+    X(transpose, "lax.transpose")                                                                  \
     X(gather, "lax.gather")                                                                        \
     X(scatter_add, "lax.scatter_add")                                                              \
     X(scatter_min, "lax.scatter_min")                                                              \
@@ -56,6 +58,7 @@
     X(max, "numpy.max")                                                                            \
     X(cumsum, "numpy.cumsum")                                                                      \
     X(take, "numpy.take")                                                                          \
+    X(matmul, "numpy.matmul")                                                                      \
     X(repeat, "numpy.repeat")                                                                      \
     X(reshape, "numpy.reshape")                                                                    \
     X(concatenate, "numpy.concatenate")                                                            \

@@ -67,6 +67,7 @@ static const taken nothing;
 #define TAKE_SIZE(name)
 #define TAKE_MAYBE_SIZE(name)
 #define TAKE_SHAPE(name)
+#define TAKE_CUTS(name)
 #define TAKE_AXES(name)
 #define TAKE_AXIS(name)
 #define TAKE_FLAG(name)
@@ -74,7 +75,8 @@ static const taken nothing;
 #define TAKE_DEVICE(name)
 #define TAKE(name, role, text, how) TAKE_##role(name)
 
-#define JOIN(...) /* below, by hand */
+#define JOIN(...) /* below: their operands are a list */
+#define STACK(...)
 #define OP(kind, op, ...)                                                                          \
     static at_status native_##op(at_context *cx, const at_backend *be ATI_SIG_##kind(ATI_PARAM),   \
                                  at_array *out)                                                    \
@@ -90,9 +92,13 @@ static const taken nothing;
     }
 #include "anytensor/ops.def"
 
-static at_status native_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
-                                    at_array *out)
+typedef at_status joining(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                          at_array *out);
+
+static at_status join(at_context *cx, const at_backend *be, joining *by, at_list arrays, int axis,
+                      at_array *out)
 {
+    if (by == NULL) return AT_DECLINE;
     const at_backend *native = at_native();
     at_array made = AT_NIL;
     taken t = {0};
@@ -101,10 +107,19 @@ static at_status native_concatenate(at_context *cx, const at_backend *be, at_lis
     if (copy == NULL) return at_error(cx, AT_ENOMEM, "no memory for a list of arrays");
     for (int i = 0; i < arrays.count; i++) copy[i] = inner(be, arrays.array[i], &t);
     at_list inners = {arrays.count, copy};
-    WITHOUT_GIL(t.work, status = native->concatenate(cx, native, inners, axis, &made));
+    WITHOUT_GIL(t.work, status = by(cx, native, inners, axis, &made));
     PyMem_Free(copy);
     return give(cx, be, &t, status, made, out);
 }
+
+#define STACK(name, ...) JOIN(name)
+#define JOIN(name, ...)                                                                            \
+    static at_status native_##name(at_context *cx, const at_backend *be, at_list arrays, int axis, \
+                                   at_array *out)                                                  \
+    {                                                                                              \
+        return join(cx, be, at_native()->name, arrays, axis, out);                                 \
+    }
+#include "anytensor/ops.def"
 
 /* --- queries and conversions ---------------------------------------------------------------------------- */
 

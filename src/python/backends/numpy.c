@@ -322,6 +322,7 @@ UNARY_SLOT(exp)
 UNARY_SLOT(log)
 UNARY_SLOT(sqrt)
 UNARY_SLOT(is_nan)
+UNARY_SLOT(is_inf)
 UNARY_SLOT(is_finite)
 BINARY_SLOT(add)
 BINARY_SLOT(sub)
@@ -508,22 +509,63 @@ static at_status numpy_astype(at_context *cx, const at_backend *be, at_array x, 
     return pn_result(cx, be, d == NULL ? NULL : PyArray_CastToType(array_of(x), d, 0), out);
 }
 
+static at_status numpy_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                                 at_array *out)
+{
+    npy_intp order[AT_MAX_NDIM];
+    for (int k = 0; k < axes.count; k++) order[k] = axes.axis[k];
+    PyArray_Dims permutation = {order, axes.count};
+    return pn_result(cx, be, PyArray_Transpose(array_of(x), &permutation), out);
+}
+
+static at_status numpy_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                             at_dim stop, int axis, at_array *out)
+{
+    npy_intp dims[AT_MAX_NDIM];
+    PyArrayObject *xa = array_of(x);
+    memcpy(dims, PyArray_DIMS(xa), (size_t)PyArray_NDIM(xa) * sizeof *dims);
+    dims[axis] = stop.n - start.n;
+    char *first = PyArray_BYTES(xa);
+    if (dims[axis] > 0) first += start.n * PyArray_STRIDE(xa, axis); /* never beyond the end */
+    PyArray_Descr *d = PyArray_DESCR(xa);
+    Py_INCREF(d);
+    PyObject *y =
+        PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(xa), dims, PyArray_STRIDES(xa), first,
+                             PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
+    if (y != NULL && PyArray_SetBaseObject((PyArrayObject *)y, Py_NewRef((PyObject *)xa)) < 0)
+        Py_CLEAR(y);
+    return pn_result(cx, be, y, out);
+}
+
 static at_status numpy_head(at_context *cx, const at_backend *be, at_array x, at_dim n,
                             at_array *out)
 {
     if (PyArray_DIM(array_of(x), 0) == n.n) return same(x, out);
-    npy_intp dims[AT_MAX_NDIM];
-    PyArrayObject *xa = array_of(x);
-    memcpy(dims, PyArray_DIMS(xa), (size_t)PyArray_NDIM(xa) * sizeof *dims);
-    dims[0] = n.n;
-    PyArray_Descr *d = PyArray_DESCR(xa);
-    Py_INCREF(d);
-    PyObject *y =
-        PyArray_NewFromDescr(&PyArray_Type, d, PyArray_NDIM(xa), dims, PyArray_STRIDES(xa),
-                             PyArray_DATA(xa), PyArray_FLAGS(xa) & NPY_ARRAY_WRITEABLE, NULL);
-    if (y != NULL && PyArray_SetBaseObject((PyArrayObject *)y, Py_NewRef((PyObject *)xa)) < 0)
-        Py_CLEAR(y);
-    return pn_result(cx, be, y, out);
+    return numpy_slice(cx, be, x, AT_DIM(0), n, 0, out);
+}
+
+/* --- products of matrices -------------------------------------------------------------------------------- */
+
+/* x in float32, as a new reference. */
+static PyObject *in_float32(at_array x)
+{
+    return PyArray_CastToType(array_of(x), PyArray_DescrFromType(NPY_FLOAT), 0);
+}
+
+/* Half types are multiplied in float32: NumPy's own loops would take ten times as long. */
+static at_status numpy_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                              at_array *out)
+{
+    PyObject *args[] = {x.p, y.p};
+    if (!ati_is_half(pn_dtype_of(PyArray_DESCR(array_of(x)))))
+        return pn_result(cx, be, call(be, FN_matmul, args, 2), out);
+    args[0] = in_float32(x);
+    args[1] = args[0] == NULL ? NULL : in_float32(y);
+    PyObject *z = args[1] == NULL ? NULL : call(be, FN_matmul, args, 2);
+    Py_XDECREF(args[0]);
+    Py_XDECREF(args[1]);
+    at_status status = pn_result(cx, be, z, out);
+    return status == AT_OK ? recast(cx, be, *out, x, out) : status;
 }
 
 /* --- constructors ---------------------------------------------------------------------------------------- */

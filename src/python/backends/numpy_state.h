@@ -16,6 +16,7 @@
     X(log, "log")                                                                                  \
     X(sqrt, "sqrt")                                                                                \
     X(is_nan, "isnan")                                                                             \
+    X(is_inf, "isinf")                                                                             \
     X(is_finite, "isfinite")                                                                       \
     X(add, "add")                                                                                  \
     X(sub, "subtract")                                                                             \
@@ -24,6 +25,7 @@
     X(equal, "equal")                                                                              \
     X(maximum, "maximum")                                                                          \
     X(minimum, "minimum")                                                                          \
+    X(matmul, "matmul")                                                                            \
     X(sum, "add.reduce")                                                                           \
     X(prod, "multiply.reduce")                                                                     \
     X(min, "minimum.reduce")                                                                       \

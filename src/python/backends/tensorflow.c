@@ -175,6 +175,11 @@ static at_status tensorflow_is_nan(at_context *cx, const at_backend *be, at_arra
     return ask_floats(cx, be, FN_is_nan, FN_zeros_like, x, out);
 }
 
+static at_status tensorflow_is_inf(at_context *cx, const at_backend *be, at_array x, at_array *out)
+{
+    return ask_floats(cx, be, FN_is_inf, FN_zeros_like, x, out);
+}
+
 static at_status tensorflow_is_finite(at_context *cx, const at_backend *be, at_array x,
                                       at_array *out)
 {
@@ -260,10 +265,11 @@ static int front_axis(pa_frame *f, int axis, int ndim)
     return -1;
 }
 
-/* The axes as a vector, counted from the front; all of them are spelled out. */
+/* The axes as a vector (one alone as a number), counted from the front; all of them are spelled out. */
 static PyObject *axes_vector(pa_frame *f, const at_backend *be, PyObject *x, const at_axes *axes)
 {
     int ndim = pf_rank(f, be, x), count = axes->count < 0 ? ndim : axes->count;
+    if (axes->count == 1) return pa_int(f, front_axis(f, axes->axis[0], ndim));
     PyObject *tuple = f->failed ? NULL : pa_keep(f, PyTuple_New(count));
     for (int k = 0; tuple != NULL && k < count; k++) {
         int front = axes->count < 0 ? k : front_axis(f, axes->axis[k], ndim);
@@ -446,6 +452,23 @@ static void say_index_error(const at_backend *be)
     PyErr_Restore(type, error, trace);
 }
 
+/* On a CPU TensorFlow itself looks whether an index lies in range: most do, and need no counting from the front. NULL:
+ * one does not, or this is not the place to ask. */
+static PyObject *gathered_at_once(const at_backend *be, at_array indices, const gathered *from)
+{
+    const tensorflow_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype own = pf_type(&f, indices);
+    PyObject *index = pf_tensor(&f, be, indices.p), *y = NULL;
+    if (!f.failed && (own == AT_INT32 || own == AT_INT64) && pf_runs_now(be) &&
+        pf_is_on_cpu(st, from->x) && pf_is_on_cpu(st, index))
+        y = pf_call(&f, be, gather, from->x, index, pa_int(&f, from->axis));
+    y = pa_take(&f, y);
+    if (y == NULL) PyErr_Clear();
+    return y;
+}
+
 static at_status tensorflow_take(at_context *cx, const at_backend *be, at_array x, at_array indices,
                                  int axis, at_array *out)
 {
@@ -453,6 +476,8 @@ static at_status tensorflow_take(at_context *cx, const at_backend *be, at_array 
     pa_open(&f);
     at_dtype t = pf_type(&f, x), own;
     gathered g = source_of(&f, be, x, axis);
+    PyObject *at_once = f.failed ? NULL : gathered_at_once(be, indices, &g);
+    if (at_once != NULL) return pa_finish(&f, cx, be, pa_keep(&f, at_once), out);
     PyObject *index = from_the_front(&f, indices, g.size, &own);
     bool fine = !f.failed;
     PyObject *y = pf_call(&f, be, gather, g.x, index, pa_int(&f, g.axis));
@@ -468,6 +493,46 @@ static at_status tensorflow_reshape(at_context *cx, const at_backend *be, at_arr
     pa_open(&f);
     PyObject *sizes = pf_vector(&f, be, pa_shape(&f, shape));
     return pa_finish(&f, cx, be, pf_call(&f, be, reshape, pf_tensor(&f, be, x.p), sizes), out);
+}
+
+static at_status tensorflow_transpose(at_context *cx, const at_backend *be, at_array x,
+                                      at_axes axes, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *order = pf_vector(&f, be, pa_axes(&f, &axes, -1));
+    return pa_finish(&f, cx, be, pf_call(&f, be, transpose, pf_tensor(&f, be, x.p), order), out);
+}
+
+/* (before, ..., before, last): a bound for each axis up to the one that is cut. */
+static PyObject *bounds_vector(pa_frame *f, const at_backend *be, int axis, int64_t before,
+                               at_dim last)
+{
+    at_shape bounds = {.ndim = axis + 1};
+    for (int k = 0; k < axis; k++) bounds.dim[k] = AT_DIM(before);
+    bounds.dim[axis] = last;
+    return pf_vector(f, be, pa_shape(f, &bounds));
+}
+
+/* The axes before the one that is cut are whole: that is what the masks say. All three vectors are of one dtype. */
+static at_status tensorflow_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                                  at_dim stop, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    bool to_end = at_is_nil(stop.sym) && stop.n == INT64_MIN;
+    PyObject *begin = bounds_vector(&f, be, axis, 0, start);
+    PyObject *end = bounds_vector(&f, be, axis, 0, to_end ? AT_DIM(0) : stop);
+    PyObject *step = bounds_vector(&f, be, axis, 1, AT_DIM(1));
+    if (start.n > INT32_MAX || stop.n > INT32_MAX) {
+        begin = pf_cast(&f, be, begin, AT_INT64);
+        end = pf_cast(&f, be, end, AT_INT64);
+        step = pf_cast(&f, be, step, AT_INT64);
+    }
+    int64_t before = (INT64_C(1) << axis) - 1;
+    PyObject *whole = pa_int(&f, before), *open = to_end ? pa_int(&f, 2 * before + 1) : whole;
+    PyObject *y = pf_call(&f, be, slice, pf_tensor(&f, be, x.p), begin, end, step, whole, open);
+    return pa_finish(&f, cx, be, y, out);
 }
 
 /* One array of a list, flattened where no axis is given. */
@@ -498,6 +563,74 @@ static at_status tensorflow_concatenate(at_context *cx, const at_backend *be, at
     else
         y = pf_call(&f, be, concat, list, pa_int(&f, front));
     return pa_finish(&f, cx, be, y, out);
+}
+
+static at_status tensorflow_stack(at_context *cx, const at_backend *be, at_list arrays, int axis,
+                                  at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *list = pa_keep(&f, PyList_New(0));
+    for (int i = 0; list != NULL && i < arrays.count; i++)
+        if (!append(cx, be, list, arrays.array[i].p, 0)) list = pa_keep(&f, NULL);
+    return pa_finish(&f, cx, be, pf_call(&f, be, pack, list, pa_int(&f, axis)), out);
+}
+
+/* --- products of matrices --------------------------------------------------------------------------------------------------- */
+
+/* What TensorFlow multiplies instead of a dtype that it has no product for: integers wrap alike in a wider one, truths are
+ * counted. */
+static at_dtype multiplied_as(at_dtype t)
+{
+    if (t == AT_UINT32 || t == AT_UINT64) return AT_INT64;
+    return t == AT_BOOL || (ati_is_integer(t) && at_dtype_size(t) < 4) ? AT_INT32 : t;
+}
+
+/* A vector as a row or a column, in the dtype that is multiplied. */
+static PyObject *as_matrix(pa_frame *f, const at_backend *be, at_array x, int ndim, bool column,
+                           at_dtype t)
+{
+    at_shape shape = {.ndim = 2, .dim = {AT_DIM(column ? -1 : 1), AT_DIM(column ? 1 : -1)}};
+    PyObject *a = pf_tensor(f, be, x.p);
+    at_dtype own = pf_type(f, x);
+    if (own == AT_UINT64)
+        a = pf_bits(f, be, a, t);
+    else if (own != t)
+        a = pf_cast(f, be, a, t);
+    if (ndim > 1) return a;
+    PyObject *sizes = pf_sizes(f, be, a);
+    if (sizes != NULL) shape.dim[column ? 0 : 1] = pf_dim(state_of(be), sizes, 0);
+    return pf_call(f, be, reshape, a, pf_vector(f, be, pa_shape(f, &shape)));
+}
+
+/* The product without the axes of size 1 that vectors were given. */
+static PyObject *without_axes(pa_frame *f, const at_backend *be, PyObject *z, bool row, bool column)
+{
+    PyObject *sizes = !row && !column ? NULL : pf_sizes(f, be, z);
+    if (sizes == NULL) return z;
+    Py_ssize_t n = PyList_GET_SIZE(sizes);
+    if ((column && PyList_SetSlice(sizes, n - 1, n, NULL) < 0) ||
+        (row && PyList_SetSlice(sizes, n - 2, n - 1, NULL) < 0))
+        return pa_keep(f, NULL);
+    return pf_call(f, be, reshape, z, pf_vector(f, be, sizes));
+}
+
+static at_status tensorflow_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                                   at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x), as = multiplied_as(t);
+    int rows = pf_rank(&f, be, x.p), columns = pf_rank(&f, be, y.p);
+    PyObject *a = as_matrix(&f, be, x, rows, false, as),
+             *b = as_matrix(&f, be, y, columns, true, as);
+    PyObject *z = pf_call(&f, be, matmul, a, b);
+    z = without_axes(&f, be, z, rows == 1, columns == 1);
+    if (t == AT_UINT64)
+        z = pf_bits(&f, be, z, t);
+    else if (as != t)
+        z = pf_cast(&f, be, z, t);
+    return pa_finish(&f, cx, be, z, out);
 }
 
 /* --- repeat -------------------------------------------------------------------------------------------------------------- */
@@ -585,6 +718,21 @@ static at_status tensorflow_full(at_context *cx, const at_backend *be, const at_
         y = pf_call(&f, be, fill, sizes, scalar_tensor(&f, be, fill_value, dtype));
     }
     pf_leave_device(&f, be, context);
+    return pa_finish(&f, cx, be, y, out);
+}
+
+/* Zeros and ones, which TensorFlow makes without being told a shape. */
+static at_status tensorflow_full_like(at_context *cx, const at_backend *be, at_array x,
+                                      at_array fill_value, at_dtype dtype, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = pf_type(&f, x);
+    double value = fill_value.be == &at_weak ? ((const at_scalar *)fill_value.p)->d : Py_NAN;
+    if ((value != 0 && value != 1) || signbit(value) || (dtype != AT_NODTYPE && dtype != t))
+        return AT_DECLINE;
+    PyObject *a = pf_tensor(&f, be, x.p);
+    PyObject *y = value == 0 ? pf_call(&f, be, zeros_like, a) : pf_call(&f, be, ones_like, a);
     return pa_finish(&f, cx, be, y, out);
 }
 
@@ -719,6 +867,8 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
 #include "anytensor/ops.def"
         .rsqrt = tensorflow_rsqrt,
         .clip = tensorflow_clip,
+        .full_like = tensorflow_full_like,
+        .stack = tensorflow_stack,
         .segment_sum = pf_segment_sum,
         .segment_mean = pf_segment_mean,
         .segment_variance = pf_segment_variance,

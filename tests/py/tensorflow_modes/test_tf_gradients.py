@@ -59,6 +59,8 @@ PLAIN = {
     "maximum": lambda x: at.maximum(x, other()),
     "minimum": lambda x: at.minimum(other(), x),
     "fill_nan": lambda x: at.fill_nan(x),
+    "fill_nan_mask": lambda x: at.fill_nan_mask(at.where(tf.constant([True, False]), x, np.nan), 2.0)[0],
+    "nan_to_num": lambda x: at.nan_to_num(at.where(tf.constant([True, False]), x, np.inf), posinf=x[0, 0]),
     "where": lambda x: at.where(tf.constant([True, False]), x, at.exp(x)),
     "clip": lambda x: at.clip(x, 0.7234, 1.3532),
     "sum": lambda x: at.sum(x, axes=(0, -1)),
@@ -74,6 +76,13 @@ PLAIN = {
     "repeat_total": lambda x: at.repeat(x, 2, total_repeat_length=37),
     "reshape": lambda x: at.reshape(x, (4, -1)),
     "concatenate": lambda x: at.concatenate([x, x[::-1], x], axis=1),
+    "stack": lambda x: at.stack([x, x[::-1]], axis=-1),
+    "transpose": lambda x: at.transpose(at.reshape(x, (-1, 2, 1)), (-1, 0, 1)),
+    "split_sections": lambda x: at.split(x * x, 2)[1],
+    "split_cuts": lambda x: at.split(x * x, [2, -3])[1],
+    "matmul": lambda x: at.matmul(x, at.transpose(x)),
+    "matmul_vectors": lambda x: at.matmul(x[:, 0], x[:, 1]),
+    "matmul_vector": lambda x: at.matmul(x, x[0]),
     "full": lambda x: at.full((2, 3), at.take(at.reshape(x, -1), 4), like=x),
 }
 ALL = {**SEGMENT, **PLAIN}

@@ -224,12 +224,18 @@ def test_values_are_not_read_under_a_mode():
 
 
 @FAMILIES
-def test_autocast_changes_nothing(family):
-    calls = CALLS[family]
+def test_autocast_changes_nothing_but_products(family):
+    calls = tuple(call for call in CALLS[family] if "matmul" not in call.fn.__code__.co_names)
     n, total, tensors = arguments(calls)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         got = program(calls)(n, total, *tensors)
     check(calls, got, eager(calls))
+
+
+def test_autocast_chooses_the_dtype_of_a_product():
+    x = torch.ones(2, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert at.matmul(x, x).dtype == torch.matmul(x, x).dtype == torch.bfloat16
 
 
 @FAMILIES

@@ -106,6 +106,20 @@ def test_a_nest_of_another_structure_is_compiled_anew():
         assert_same(run(nest), PROGRAMS["map"](nest))
 
 
+def test_a_treedef_may_come_from_outside():
+    @torch.compile(fullgraph=True, backend="eager")
+    def run(treedef, x):
+        return tree.unflatten(treedef, [x, x + 1])
+
+    for nest in ([0, 1], (0, 1), {"a": 0, "b": [1]}, [0, 1], Point(0, 1)):
+        treedef = tree.structure(nest)
+        closed = torch.compile(
+            lambda x, d=treedef: tree.unflatten(d, [x, x + 1]), fullgraph=True, backend="eager"
+        )
+        for got in (run(treedef, X), closed(X)):
+            assert_same(got, tree.unflatten(treedef, [X, X + 1]))
+
+
 class Mine(Equal):
     def __init__(self, x, y):
         self.x, self.y = x, y

@@ -1,11 +1,9 @@
 """anytensor.tree beside jax.tree and optree: nests of 200 branches, all three in one run, one after the other in each
 round. Prints the time of the fastest round and the ratio to the faster of the other two; below 1 is faster.
 
-    python bench/tree.py [--reference folder of the sdist of release 1.1.0]
+    python bench/trees.py
 """
 
-import argparse
-import sys
 import time
 from collections import namedtuple
 
