@@ -100,6 +100,10 @@ def register_dataclass(cls=None, /, *, meta=()):
 
 def _takes_axis(hook):
     """Whether a hook can be given axis=; one whose signature cannot be seen is taken to."""
+    code = getattr(getattr(hook, "__func__", hook), "__code__", None)
+    if code is not None and not hasattr(hook, "__wrapped__"):  # what torch.compile can see, too
+        named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return "axis" in named or bool(code.co_flags & 0x08)  # inspect.CO_VARKEYWORDS
     import inspect
 
     try:

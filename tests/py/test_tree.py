@@ -1020,7 +1020,16 @@ class AnyKeyword(Packed):
         return super().__tree_unbatch__(**kwargs)
 
 
-@pytest.mark.parametrize("cls", [Packed, NoAxis, AnyKeyword])
+class Decorated(Packed):
+    @classmethod
+    @functools.wraps(Packed.__tree_batch__.__func__)
+    def __tree_batch__(*args, **kwargs):
+        return Packed.__tree_batch__.__func__(*args, **kwargs)
+
+    __tree_unbatch__ = functools.partialmethod(Packed.__tree_unbatch__)
+
+
+@pytest.mark.parametrize("cls", [Packed, NoAxis, AnyKeyword, Decorated])
 def test_a_class_with_hooks_joins_and_splits_itself(cls):
     note = "none" if cls is NoAxis else 1
     whole = tree.batch([{"p": cls([1])}, {"p": cls([2, 3])}], axis=1)["p"]

@@ -13,6 +13,7 @@ import torch
 import torch.utils._pytree as pytree
 from tree_nests import Equal, Field, Magic, Point, Typed
 
+import anytensor as at
 from anytensor import tree
 
 
@@ -104,6 +105,28 @@ def test_a_nest_of_another_structure_is_compiled_anew():
     run = torch.compile(PROGRAMS["map"], fullgraph=True, backend="eager")
     for nest in ({"a": X}, {"a": X, "b": [X]}, [X], {"a": X}):
         assert_same(run(nest), PROGRAMS["map"](nest))
+
+
+class Joins:
+    """Joins and splits itself."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @classmethod
+    def __tree_batch__(cls, objects, axis):
+        return cls(at.concatenate([one.x for one in objects], axis=axis))
+
+    def __tree_unbatch__(self):
+        return [Joins(part) for part in at.split(self.x, 6)]
+
+
+def test_hooks_of_batches_run_in_one_graph():
+    def run(x):
+        both = tree.batch([{"j": Joins(x)}, {"j": Joins(x)}])
+        return both["j"].x, [part["j"].x for part in tree.unbatch(both)]
+
+    assert_same(torch.compile(run, fullgraph=True, backend="eager")(X), run(X))
 
 
 def test_a_treedef_may_come_from_outside():
