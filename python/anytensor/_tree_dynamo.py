@@ -9,6 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import reduce as _fold
 
+from ._hook import no_type_check
 from .tree import DictKey, GetAttrKey, SequenceKey
 
 _UNSET = object()
@@ -18,13 +19,16 @@ _DICTS = {dict: "dict", OrderedDict: "ordereddict", defaultdict: "defaultdict"}
 class TreeDef:
     """What PyTreeDef is outside."""
 
+    @no_type_check
     def __init__(self, kind, metadata, children):
         self.kind, self.metadata, self.children = kind, metadata, children
 
     @property
+    @no_type_check
     def num_leaves(self):
         return sum([child.num_leaves for child in self.children]) if self.kind != "leaf" else 1
 
+    @no_type_check
     def __eq__(self, other):
         return (
             isinstance(other, TreeDef)
@@ -36,10 +40,12 @@ class TreeDef:
 
     __hash__ = None
 
+    @no_type_check
     def unflatten(self, leaves):
         return unflatten(self, leaves)
 
 
+@no_type_check
 def _sorted(keys):
     try:
         return sorted(keys)
@@ -49,6 +55,7 @@ def _sorted(keys):
         ) from error
 
 
+@no_type_check
 def _fields(cls):
     """Names, keywords and the number of children, as __tree_fields__ has them."""
     if not hasattr(cls, "__attrs_attrs__"):
@@ -58,6 +65,7 @@ def _fields(cls):
     return tuple([f.name for f in fields]), tuple(keywords), len(fields)
 
 
+@no_type_check
 def _is_namedtuple(cls):
     names = getattr(cls, "_fields", None)
     return (
@@ -67,21 +75,25 @@ def _is_namedtuple(cls):
     )
 
 
+@no_type_check
 def _torch_node(cls):
     torch = sys.modules.get("torch.utils._pytree")
     return torch.SUPPORTED_NODES.get(cls) if torch is not None else None
 
 
+@no_type_check
 def _is_array(x):
     return hasattr(x, "shape") and hasattr(x, "dtype") and not isinstance(x, (Mapping, Sequence))
 
 
+@no_type_check
 def _open_dict(x, cls):
     keys = tuple(x.keys()) if cls is OrderedDict else tuple(_sorted(x.keys()))
     meta = (x.default_factory, keys) if cls is defaultdict else keys
     return _DICTS[cls], meta, [DictKey(key) for key in keys], [x[key] for key in keys]
 
 
+@no_type_check
 def _open_fields(x, cls, kind):
     names, _, count = _fields(cls)
     rest = tuple([getattr(x, name) for name in names[count:]])
@@ -90,10 +102,12 @@ def _open_fields(x, cls, kind):
     return kind, cls if kind == "attrs" else (cls, rest), keys, children
 
 
+@no_type_check
 def _numbered(kind, meta, children):
     return kind, meta, [SequenceKey(i) for i in range(len(children))], list(children)
 
 
+@no_type_check
 def _open(x):
     """(kind, metadata, keys, children) of an object, or None for a leaf."""
     cls = type(x)
@@ -121,6 +135,7 @@ def _open(x):
     return _numbered("registered", (cls, "torch.utils._pytree", context), children)
 
 
+@no_type_check
 def _rebuild(treedef, children):
     kind, meta = treedef.kind, treedef.metadata
     if kind == "none":
@@ -146,6 +161,7 @@ def _rebuild(treedef, children):
     )
 
 
+@no_type_check
 def _rebuild_fields(cls, values):
     names, keywords, _ = _fields(cls)
     made = cls(**{k: value for k, value in zip(keywords, values, strict=True) if k is not None})
@@ -155,6 +171,7 @@ def _rebuild_fields(cls, values):
     return made
 
 
+@no_type_check
 def _walk(x, is_leaf, path, into, hook=None):
     """Puts (path, leaf) pairs into a list; the TreeDef."""
     leaf = (is_leaf is not None and is_leaf(x)) or (hook is not None and hasattr(type(x), hook))
@@ -167,6 +184,7 @@ def _walk(x, is_leaf, path, into, hook=None):
     return TreeDef(kind, meta, tuple(below))
 
 
+@no_type_check
 def _build(treedef, leaves):
     """leaves is a list in reverse, which is used up."""
     if treedef.kind == "leaf":
@@ -174,17 +192,20 @@ def _build(treedef, leaves):
     return _rebuild(treedef, [_build(child, leaves) for child in treedef.children])
 
 
+@no_type_check
 def flatten_with_path(tree, is_leaf=None):
     pairs = []
     treedef = _walk(tree, is_leaf, (), pairs)
     return pairs, treedef
 
 
+@no_type_check
 def flatten(tree, is_leaf=None):
     pairs, treedef = flatten_with_path(tree, is_leaf)
     return [leaf for _, leaf in pairs], treedef
 
 
+@no_type_check
 def unflatten(treedef, leaves):
     leaves = list(leaves)
     if len(leaves) != treedef.num_leaves:
@@ -193,18 +214,22 @@ def unflatten(treedef, leaves):
     return _build(treedef, leaves[::-1])
 
 
+@no_type_check
 def leaves_with_path(tree, is_leaf=None):
     return flatten_with_path(tree, is_leaf)[0]
 
 
+@no_type_check
 def leaves(tree, is_leaf=None):
     return flatten(tree, is_leaf)[0]
 
 
+@no_type_check
 def structure(tree, is_leaf=None):
     return flatten(tree, is_leaf)[1]
 
 
+@no_type_check
 def _rest(treedef, rest, is_leaf):
     """The leaves of further trees, which must have the same structure."""
     flat = [flatten(other, is_leaf) for other in rest]
@@ -213,18 +238,21 @@ def _rest(treedef, rest, is_leaf):
     return [one for one, _ in flat]
 
 
+@no_type_check
 def map(f, tree, *rest, is_leaf=None):
     first, treedef = flatten(tree, is_leaf)
     columns = [first, *_rest(treedef, rest, is_leaf)]
     return unflatten(treedef, [f(*column) for column in zip(*columns, strict=True)])
 
 
+@no_type_check
 def map_with_path(f, tree, *rest, is_leaf=None):
     pairs, treedef = flatten_with_path(tree, is_leaf)
     columns = [[path for path, _ in pairs], [leaf for _, leaf in pairs], *_rest(treedef, rest, is_leaf)]
     return unflatten(treedef, [f(*column) for column in zip(*columns, strict=True)])
 
 
+@no_type_check
 def all(tree, *, is_leaf=None):
     for leaf in leaves(tree, is_leaf):
         if not leaf:
@@ -232,6 +260,7 @@ def all(tree, *, is_leaf=None):
     return True
 
 
+@no_type_check
 def reduce(function, tree, initializer=_UNSET, is_leaf=None):
     flat = leaves(tree, is_leaf)
     if initializer is not _UNSET:
@@ -241,6 +270,7 @@ def reduce(function, tree, initializer=_UNSET, is_leaf=None):
     return _fold(function, flat)
 
 
+@no_type_check
 def _along(treedef, x, first, into):
     """Leaves of a tree along the structure of another, whose leaves come one by one from `first`."""
     if treedef.kind == "leaf" and hasattr(type(first.pop()), "__tree_batch__"):
@@ -259,6 +289,7 @@ def _along(treedef, x, first, into):
     return True
 
 
+@no_type_check
 def _columns(trees):
     pairs = []
     treedef = _walk(trees[0], None, (), pairs, "__tree_batch__")
@@ -271,6 +302,7 @@ def _columns(trees):
     return [list(column) for column in zip(*columns, strict=True)], treedef
 
 
+@no_type_check
 def _whole(tree):
     pairs = []
     treedef = _walk(tree, None, (), pairs, "__tree_unbatch__")

@@ -10,6 +10,7 @@ The walking is done in C. docs/tree.md says what a node is and how a class becom
 from typing import Any, NamedTuple
 
 from . import _core
+from ._hook import no_type_check
 
 __all__ = [
     "DictKey",
@@ -98,6 +99,7 @@ def register_dataclass(cls=None, /, *, meta=()):
     return cls
 
 
+@no_type_check
 def _takes_axis(hook):
     """Whether a hook can be given axis=; one whose signature cannot be seen is taken to."""
     code = getattr(getattr(hook, "__func__", hook), "__code__", None)
@@ -113,15 +115,18 @@ def _takes_axis(hook):
     return "axis" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
+@no_type_check
 def _by_hook(hook, *args, axis):
     return hook(*args, axis=axis) if _takes_axis(hook) else hook(*args)
 
 
+@no_type_check
 def _join(column, axis):
     hook = getattr(type(column[0]), "__tree_batch__", None)
     return _core.concatenate(column, axis=axis) if hook is None else _by_hook(hook, column, axis=axis)
 
 
+@no_type_check
 def batch(trees, axis=0):
     """One tree of several of the same structure: arrays at the same place are concatenated along the axis.
 
@@ -135,6 +140,7 @@ def batch(trees, axis=0):
     return unflatten(treedef, [_join(column, axis) for column in columns])
 
 
+@no_type_check
 def _size(leaf, axis):
     shape = _core.shape(leaf)
     if not -len(shape) <= axis < len(shape):
@@ -144,6 +150,7 @@ def _size(leaf, axis):
     return shape[axis]
 
 
+@no_type_check
 def unbatch(structure, axis=0):
     """The list of trees that a tree holds along an axis, each with leaves of size 1 there.
 
@@ -159,7 +166,7 @@ def unbatch(structure, axis=0):
     if len(set(sizes)) > 1:
         raise ValueError(f"unbatch(): leaves of different sizes along axis {axis}: {sizes}")
     columns = [
-        _core.split(leaf, size, axis) if own is None else own
+        _core.split(leaf, list(range(1, size)), axis) if own is None else own
         for leaf, own, size in zip(leaves, parts, sizes, strict=True)
         if size
     ]

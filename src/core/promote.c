@@ -52,15 +52,24 @@ typedef struct call {
     int count;
     at_array *const *operand; /* one per argument of the op, or else */
     at_array *list;           /* the elements of its one list argument */
+    const ati_role *roles;    /* of the list, one each, and their names; NULL: all are data */
+    const char *const *names;
     const at_backend *be;
     at_array like; /* the operand that decided */
 } call;
 
 static at_array *operand(const call *c, int i) { return c->list ? &c->list[i] : c->operand[i]; }
 
-static ati_role role(const call *c, int i) { return c->list ? ATI_DATA : c->op->role[i]; }
+static ati_role role(const call *c, int i)
+{
+    if (c->roles != NULL) return c->roles[i];
+    return c->list ? ATI_DATA : c->op->role[i];
+}
 
-static const char *argument(const call *c, int i) { return c->op->argument[c->list ? 0 : i]; }
+static const char *argument(const call *c, int i)
+{
+    return c->names != NULL ? c->names[i] : c->op->argument[c->list ? 0 : i];
+}
 
 static bool is_weak(at_array a) { return a.be != NULL && (a.be->traits & AT_WEAK); }
 
@@ -109,10 +118,15 @@ static bool join(call *c)
 
 /* --- 3. single operands ---------------------------------------------------------------------------- */
 
+static const at_shape scalar_shape = {.ndim = 0};
+
+/* An op takes what from_scalar makes; a caller who gets the operands back wants an array like any other. */
 static at_array scalar(call *c, at_array a, at_dtype dtype)
 {
     at_array out = AT_NIL;
-    at_status status = c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
+    bool whole = c->roles != NULL && !(c->be->traits & AT_JOINS);
+    at_status status = whole ? c->be->full(c->f->cx, c->be, &scalar_shape, a, dtype, c->like, &out)
+                             : c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
     return ati_result(c->f, c->op->name, status, out);
 }
 
@@ -309,24 +323,32 @@ const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *op
     if (at_failed(f)) return NULL;
     const at_backend *be = op->plain ? ati_settled(f->cx, op->rule, op->operands, operands) : NULL;
     if (be != NULL) return be;
-    call c = {f, op, op->operands, operands, NULL, NULL, AT_NIL};
+    call c = {.f = f, .op = op, .count = op->operands, .operand = operands};
     return settle(&c);
 }
 
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array)
 {
     if (at_failed(f)) return NULL;
-    call c = {f, op, count, NULL, array, NULL, AT_NIL};
+    call c = {.f = f, .op = op, .count = count, .list = array};
     return settle(&c);
 }
 
-static const at_shape scalar_shape = {.ndim = 0};
+bool ati_promote_by_role(at_frame *f, const char *name, int count, at_array *array,
+                         const ati_role *roles, const char *const *names)
+{
+    if (at_failed(f)) return false;
+    const ati_op op = {.name = name, .rule = ATI_KEEP};
+    call c = {.f = f, .op = &op, .count = count, .list = array, .roles = roles, .names = names};
+    return settle(&c) != NULL;
+}
+
 static const ati_op align = {.name = "align_arrays", .operands = 1, .argument = {"arrays"}};
 
 bool ati_align(at_frame *f, int count, at_array *array)
 {
     if (at_failed(f)) return false;
-    call c = {f, &align, count, NULL, array, NULL, AT_NIL};
+    call c = {.f = f, .op = &align, .count = count, .list = array};
     if (!choose(&c) || !join(&c)) return false;
     for (int i = 0; i < count; i++) {
         if (!is_weak(array[i])) continue;

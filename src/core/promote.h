@@ -67,6 +67,11 @@ static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int c
 /* ati_promote() for a list of data operands of one op argument, in place. */
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);
 
+/* ati_promote() under rule KEEP for any number of operands, in place, each with a role and a name for errors; the name of
+ * the call must outlive the context's error. False once the context has failed. */
+bool ati_promote_by_role(at_frame *f, const char *name, int count, at_array *array,
+                         const ati_role *roles, const char *const *names);
+
 /* Arrays of one backend from a list, in place: host arrays join it, scalars become 0-d arrays of their kind's default
  * dtype, nil stays nil; dtypes are left alone. False once the context has failed. */
 bool ati_align(at_frame *f, int count, at_array *array);

@@ -26,6 +26,12 @@ static at_array leave(at_frame *f, at_status status, at_array out)
     return at_leave(f, out);
 }
 
+/* Whether an op asks a context's memo for ids: then it is carried out by its formula, which does so. */
+static inline bool asks_memo(int op)
+{
+    return op >= ATI_OP_partition_ids && op <= ATI_OP_partition_softmax;
+}
+
 #define ADDRESS_DATA(name) &name,
 #define ADDRESS_MAYBE(name) &name,
 #define ADDRESS_INDEX(name) &name,
@@ -89,7 +95,9 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 
 /* How a level is carried out: the status of its slot, and what follows AT_DECLINE. */
 #define SLOT_PRIMITIVE(be, name) true
-#define SLOT_COMPOSITE(be, name) ((be)->name != NULL && !(f->cx->flags & AT_GENERIC))
+#define SLOT_COMPOSITE(be, name)                                                                   \
+    ((be)->name != NULL && !(f->cx->flags & AT_GENERIC) &&                                         \
+     (f->cx->memo == NULL || !asks_memo(ATI_OP_##name)))
 #define DECLINED_PRIMITIVE(name, args) ati_result(f, #name, AT_EUNSUPPORTED, AT_NIL)
 #define DECLINED_COMPOSITE(name, args) ati_##name args
 

@@ -50,6 +50,8 @@ WANTED = (
     48,
     49,
     50,
+    59,
+    60,
 )
 ABOUT = {48: "torch", 49: "torch"}  # cases about one framework
 RUNS = ("numpy", "torch", "jax", "tensorflow")  # what the scripts know; JAX as it comes, without 64-bit types

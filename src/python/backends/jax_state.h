@@ -117,6 +117,9 @@ static inline jax_state *state_of(const at_backend *be) { return be->state; }
 /* Whether an object is a traced stand-in for an array. */
 bool pj_traced(const jax_state *st, PyObject *x);
 
+/* For pa_framework. */
+PyObject *pj_trace(const at_backend *be, PyObject *x, PyObject **pulse);
+
 /* The dtype object, borrowed; NULL fails the frame. */
 PyObject *pj_dtype(pa_frame *f, const jax_state *st, at_dtype t);
 /* A size or a number as a 0-d array of a dtype that lax takes beside arrays; a symbol is traced. */

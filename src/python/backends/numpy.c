@@ -80,6 +80,14 @@ PyArray_Descr *pn_descr_of(const at_backend *be, at_dtype t)
     return st->bfloat16;
 }
 
+PyObject *pa_numpy_type(const at_backend *be, at_dtype t)
+{
+    PyArray_Descr *d = pn_descr_of(be, t);
+    PyObject *type = d == NULL ? NULL : Py_NewRef((PyObject *)d->typeobj);
+    Py_XDECREF(d);
+    return type;
+}
+
 at_status pn_dtype(at_context *cx, at_array a, at_dtype *out)
 {
     (void)cx;

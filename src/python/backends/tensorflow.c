@@ -892,6 +892,7 @@ const pa_framework pa_tensorflow = {
     .owns = pf_owns,
     .dtype = pf_dtype,
     .holds = pf_holds,
+    .trace = pf_trace,
     .visit = pf_visit,
     .clear = pf_clear,
 };

@@ -195,6 +195,7 @@ void pf_state_free(tensorflow_state *st);
 /* For pa_framework. */
 int pf_owns(PyObject *module, PyTypeObject *type);
 at_dtype pf_dtype(const at_backend *be, PyObject *obj);
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse);
 int pf_holds(PyObject *tensorflow, PyObject *condition);
 int pf_visit(at_backend *be, visitproc visit, void *arg);
 void pf_clear(at_backend *be);

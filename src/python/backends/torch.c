@@ -875,6 +875,8 @@ const pa_framework pa_torch = {
     .owns = pt_owns,
     .dtype = pt_dtype,
     .holds = pt_holds,
+    .trace = pt_trace,
+    .watcher = pt_watcher,
     .visit = pt_visit,
     .clear = pt_clear,
 };
