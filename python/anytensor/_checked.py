@@ -287,3 +287,43 @@ def partition_max(x: Shaped[Any, "total_length ..."], partitions: Integer[Any, "
 @steps_aside
 def partition_softmax(logits: Shaped[Any, "total_length ..."], partitions: Integer[Any, "N"], total_length: Any) -> Shaped[Any, "total_length ..."]:
     return _core.partition_softmax(logits, partitions, total_length)
+
+
+@steps_aside
+def segment_prod(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_prod(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_any(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_any(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_all(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_all(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_std(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_std(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_argmin(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_argmin(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_argmax(x: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_argmax(x, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_logsumexp(logits: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_logsumexp(logits, segment_ids, num_segments, sorted)
+
+
+@steps_aside
+def segment_attention(logits: Shaped[Any, "E ..."], values: Shaped[Any, "E ..."], segment_ids: Integer[Any, "E"], num_segments: Any, sorted: Flag = False) -> Shaped[Any, "num_segments ..."]:
+    return _core.segment_attention(logits, values, segment_ids, num_segments, sorted)

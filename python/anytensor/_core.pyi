@@ -303,6 +303,71 @@ def partition_softmax(
 ) -> Shaped[_ArrayT, "total_length ..."]:
     """Softmax over each run of rows; runs are given by their lengths."""
 
+def segment_prod(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Product of the rows of x per segment."""
+
+def segment_any(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Whether some row of x is true per segment, elementwise."""
+
+def segment_all(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Whether all rows of x are true per segment, elementwise."""
+
+def segment_std(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Standard deviation of the rows of x per segment: the root of the population variance."""
+
+def segment_argmin(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """The row of x, by its number, that holds the smallest element of its segment, elementwise."""
+
+def segment_argmax(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """The row of x, by its number, that holds the largest element of its segment, elementwise."""
+
+def segment_logsumexp(
+    logits: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way."""
+
+def segment_attention(
+    logits: Shaped[_ArrayT, "E ..."],
+    values: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Mean of the values of each segment, weighted by the softmax of its logits."""
+
 def align_arrays(
     *arrays: _ArrayT | _Scalar | None,
     copy: bool | None = None,

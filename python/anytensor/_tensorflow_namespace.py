@@ -16,6 +16,7 @@ _KINDS = {
     "real floating": ("float16", "bfloat16", "float32", "float64"),
     "complex floating": ("complex64", "complex128"),
 }
+_KINDS["floating"] = _KINDS["real floating"]  # as the first versions had it; no kind of the standard
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
 _KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
 
@@ -41,7 +42,7 @@ def concat(arrays, /, *, axis=0):
     return _core.concatenate(arrays, axis)
 
 
-def permute_dims(x, /, axes):
+def permute_dims(x, /, axes=None):
     return _tf.transpose(x, axes)
 
 

@@ -72,12 +72,18 @@ class AbstractBackend:
         return _core.split(x, indices_or_sections, axis)
 
     def finfo(self, x: Any) -> Any:
-        """Limits of a floating dtype."""
-        return _core.finfo(x)
+        """Limits of a floating dtype, an array's or given itself."""
+        return _core.finfo(self._with_dtype(x))
 
     def iinfo(self, x: Any) -> Any:
-        """Limits of an integer dtype."""
-        return _core.iinfo(x)
+        """Limits of an integer dtype, an array's or given itself."""
+        return _core.iinfo(self._with_dtype(x))
+
+    def _with_dtype(self, x: Any) -> Any:
+        """The array, or one of the dtype."""
+        if self.is_appropriate_type(x):
+            return x
+        return _core.zeros((1,), dtype=x, like=self.from_numpy(np.zeros(1, np.float32)))
 
     def segment_reduce(
         self, x: Any, seg_ids: Any, num_segments: Any, reduction: str, sorted: bool = False
@@ -126,6 +132,11 @@ class TorchBackend(AbstractBackend):
 @no_type_check
 class TensorflowBackend(AbstractBackend):
     framework_name = "tensorflow"
+
+    @property
+    def tf(self) -> Any:
+        """The module."""
+        return sys.modules["tensorflow"]
 
     def from_numpy(self, x: Any) -> Any:
         return sys.modules["tensorflow"].convert_to_tensor(x)

@@ -24,8 +24,9 @@ def array_namespace(*arrays: Any) -> Any:
     if len(found) > 1:
         found.pop("numpy", None)
     if len(found) > 1:
+        fault = "Cannot mix TensorFlow with others" if "tensorflow" in found else "Multiple namespaces"
         raise TypeError(
-            "array_namespace: argument 'arrays': Multiple namespaces for array inputs: "
+            f"array_namespace: argument 'arrays': {fault} for array inputs: "
             f"{' and '.join(found)}; one call takes one framework (and NumPy)"
         )
     return _namespace(*found.popitem()) if found else _namespace("numpy", None)
@@ -35,11 +36,18 @@ def _namespace(name, x):
     if name == "numpy":
         import array_api_compat.numpy as xp
     elif name == "tensorflow":
-        from . import _tensorflow_namespace as xp
+        xp = _tensorflow_namespace()
     elif name == "native":
         raise TypeError("array_namespace: argument 'arrays': native arrays have no Array API namespace")
     else:
         import array_api_compat
 
         xp = array_api_compat.array_namespace(x)
+    return xp
+
+
+def _tensorflow_namespace():
+    """Release 1.1.0 had it under this name, too."""
+    from . import _tensorflow_namespace as xp
+
     return xp

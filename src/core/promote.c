@@ -278,6 +278,13 @@ static bool gather(call *c, mix *m)
     return true;
 }
 
+/* Of three operands the first is a scalar: beside another one, in the first step of a formula, both would take the
+ * default dtype, whatever the third is (clip(0, 0, int8)). */
+static bool scalars_meet(const call *c)
+{
+    return c->count > 2 && role(c, 0) == ATI_DATA && is_weak(*operand(c, 0));
+}
+
 static bool settle_data(call *c)
 {
     mix m = {AT_NODTYPE, AT_NODTYPE, -1, true, false};
@@ -286,7 +293,8 @@ static bool settle_data(call *c)
     at_dtype t = common(c, &m);
     bool arrays_fit = m.uniform && t == m.strong;
     if (arrays_fit && m.weak < 0) return true;
-    bool may_stay = (c->be->traits & AT_TAKES_SCALARS) && m.strong != AT_NODTYPE && c->list == NULL;
+    bool may_stay = (c->be->traits & AT_TAKES_SCALARS) && m.strong != AT_NODTYPE &&
+                    c->list == NULL && !scalars_meet(c);
     for (int i = 0; i < c->count; i++) {
         at_array *a = operand(c, i);
         if (!is_data(c, i)) continue;

@@ -95,8 +95,8 @@ typedef bool ati_mild(const char *x, int64_t step, int64_t count, int64_t width)
 typedef struct ati_rows {
     const char *name;
     ati_find_entries *find_entries;
-    ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
-    ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
+    ati_folder fold[ATI_FOLDS][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
+    ati_folder wide[AT_OTHER]; /* sums of float16, bfloat16, float32 into rows of doubles */
     ati_two_pass pass[ATI_PASSES][AT_OTHER];
     ati_mild *mild[AT_OTHER]; /* of floats */
 } ati_rows;

@@ -18,6 +18,7 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
 /* --- folds ---------------------------------------------------------------------------------------------- */
 
 #define KEEP_SUM(a, v) ((a) + (v))
+#define KEEP_TIMES(a, v) (1u * (a) * (v)) /* 1u: else uint16 is multiplied as int, and overflows */
 #define KEEP_LESS(a, v) ((v) < (a) ? (v) : (a))
 #define KEEP_MORE(a, v) ((v) > (a) ? (v) : (a))
 
@@ -99,13 +100,14 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
             all_##name(from, step, count, width, acc);                                             \
     }
 
-/* Sums of signed integers are those of unsigned ones, where wrapping is defined. */
+/* Sums and products of signed integers are those of unsigned ones, where wrapping is defined. */
 #define SUMS(X) X(u8) X(u16) X(u32) X(u64) X(f32) X(f64)
 #define WIDE_SUMS(X) X(f16) X(bf16) X(f32)
 #define WHOLE(X) X(b8) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64)
 #define REAL(X) X(f16) X(bf16) X(f32) X(f64)
 
 #define SUM(t) FOLD(sum_##t, t, t, ati_value_##t, KEEP_SUM)
+#define TIMES_ALL(t) FOLD(prod_##t, t, t, ati_value_##t, KEEP_TIMES)
 #define WIDE_SUM(t) FOLD(wide_##t, t, f64, float, KEEP_SUM)
 #define LEAST(t) FOLD(min_##t, t, t, ati_value_##t, KEEP_LESS)
 #define MOST(t) FOLD(max_##t, t, t, ati_value_##t, KEEP_MORE)
@@ -114,6 +116,9 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
 
 SUMS(SUM)
 WIDE_SUMS(WIDE_SUM)
+SUMS(TIMES_ALL)
+TIMES_ALL(f16)
+TIMES_ALL(bf16)
 WHOLE(LEAST)
 WHOLE(MOST)
 REAL(LEAST_OR_NAN)
@@ -478,6 +483,18 @@ const ati_rows TABLE(ATI_ROWS_NAME) = {
                            [AT_FLOAT64] = FOLDER(sum_f64)},
     .fold[ATI_FOLD_MIN] = OF_ALL(min),
     .fold[ATI_FOLD_MAX] = OF_ALL(max),
+    .fold[ATI_FOLD_PROD] = {[AT_INT8] = FOLDER(prod_u8),
+                            [AT_INT16] = FOLDER(prod_u16),
+                            [AT_INT32] = FOLDER(prod_u32),
+                            [AT_INT64] = FOLDER(prod_u64),
+                            [AT_UINT8] = FOLDER(prod_u8),
+                            [AT_UINT16] = FOLDER(prod_u16),
+                            [AT_UINT32] = FOLDER(prod_u32),
+                            [AT_UINT64] = FOLDER(prod_u64),
+                            [AT_FLOAT16] = FOLDER(prod_f16),
+                            [AT_BFLOAT16] = FOLDER(prod_bf16),
+                            [AT_FLOAT32] = FOLDER(prod_f32),
+                            [AT_FLOAT64] = FOLDER(prod_f64)},
     .wide = {[AT_FLOAT16] = FOLDER(wide_f16),
              [AT_BFLOAT16] = FOLDER(wide_bf16),
              [AT_FLOAT32] = FOLDER(wide_f32)},

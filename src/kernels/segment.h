@@ -7,14 +7,21 @@
 
 #include "kernels/host.h"
 
-typedef enum ati_fold { ATI_FOLD_SUM, ATI_FOLD_MIN, ATI_FOLD_MAX } ati_fold;
+typedef enum ati_fold {
+    ATI_FOLD_SUM,
+    ATI_FOLD_MIN,
+    ATI_FOLD_MAX,
+    ATI_FOLD_PROD,
+    ATI_FOLDS
+} ati_fold;
 
 /* x (E, ...), ids (E) -> out (n, ...), row-major, fully written. out has x's dtype, or one that x is cast to
  * first. False only for no memory for temporaries: at most a table of the size of out per thread, and 4 bytes per row.
  *   sum   empty 0; integers wrap; half types add in double; a float32 segment of more than 1,024 rows
  *         adds in double; never bool
  *   min   empty +inf, the greatest integer, True; a NaN gives NaN wherever it stands
- *   max   empty -inf, the least integer, False; the same */
+ *   max   empty -inf, the least integer, False; the same
+ *   prod  empty 1; integers wrap; half types round at each step; never bool */
 bool ati_k_segment_fold(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out);
 
 /* The mean of each segment, 0 where it is empty: x (E, ...), ids (E) -> out (n, ...), row-major, floats, to which x

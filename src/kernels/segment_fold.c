@@ -99,6 +99,7 @@ void ati_fold_fill(ati_fold op, at_dtype dtype, char *p, int64_t count)
         return;
     }
     if (dtype == AT_BOOL && op == ATI_FOLD_MAX) value = 0;
+    if (op == ATI_FOLD_PROD) value = 1;
     ati_host one = {.data = &value, .dtype = AT_FLOAT64};
     ati_host all = ati_k_view(p, dtype, 1, &count);
     ati_k_broadcast(&one, 1, &count);

@@ -37,6 +37,7 @@ static inline bool asks_memo(int op)
 #define ADDRESS_INDEX(name) &name,
 #define ADDRESS_MASK(name) &name,
 #define ADDRESS_VALUE(name) &name,
+#define ADDRESS_BOUND(name) &name,
 #define ADDRESS_LIKE(name) &name,
 #define ADDRESS_SIZE(name)
 #define ADDRESS_MAYBE_SIZE(name)
@@ -82,6 +83,9 @@ static inline bool asks_memo(int op)
 #define CHECK_SEGMENT_LOGITS ati_check_segments(f, "logits", logits, segment_ids, num_segments)
 #define CHECK_SEGMENT_COUNT ati_check_segments(f, NULL, AT_NIL, segment_ids, num_segments)
 #define CHECK_SEGMENT_CONSTANT (CHECK_SEGMENT && ati_check_constant(f, x, num_segments, constant))
+#define CHECK_SEGMENT_ATTENTION                                                                    \
+    (ati_check_segments(f, "logits", logits, segment_ids, num_segments) &&                         \
+     ati_check_attention(f, logits, values))
 #define CHECK_PARTITION                                                                            \
     (ati_check_partitions(f, partitions, total_length) && ati_check_rows(f, "x", x, total_length))
 #define CHECK_PARTITION_LOGITS                                                                     \

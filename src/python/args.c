@@ -417,6 +417,16 @@ static bool convert_array(pa_edge *e, int i, const pa_param *p, PyObject *obj, a
     return strcmp(p->text, "None") == 0 || refuse(e, p->name, "an array or a scalar", obj);
 }
 
+/* A bound has no dtype that counts, so a number of NumPy is one of Python: it must not enter a trace, or move to a
+ * device, to be read there. */
+static bool convert_bound(pa_edge *e, int i, const pa_param *p, PyObject *obj, at_array *out)
+{
+    at_array number;
+    if (!pa_is_numpy_scalar(obj)) return convert_array(e, i, p, obj, out);
+    if (!own(e, PyObject_CallMethod(obj, "item", NULL), &e->st->numpy, &number)) return false;
+    return convert_array(e, i, p, number.p, out);
+}
+
 static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
 {
     const pa_param *p = &e->sig->param[i];
@@ -427,6 +437,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
     case PA_MASK:
     case PA_VALUE:
     case PA_LIKE: return convert_array(e, i, p, obj, place);
+    case PA_BOUND: return convert_bound(e, i, p, obj, place);
     case PA_LIST: return to_list(e, p->name, obj, place);
     case PA_SIZE: return to_size(e, p->name, obj, place);
     case PA_MAYBE_SIZE:

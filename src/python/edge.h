@@ -244,6 +244,7 @@ typedef enum pa_role {
     PA_INDEX,
     PA_MASK,
     PA_VALUE,
+    PA_BOUND,
     PA_LIKE,
     PA_LIST,
     PA_SIZE,

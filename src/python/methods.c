@@ -98,6 +98,7 @@ static PyObject *short_end(pa_edge *e, PyObject *module, const pa_signature *sig
 #define FAST_SEGMENT_LOGITS(op, level, rule)
 #define FAST_SEGMENT_COUNT(op, level, rule)
 #define FAST_SEGMENT_CONSTANT(op, level, rule)
+#define FAST_SEGMENT_ATTENTION(op, level, rule)
 #define FAST_PARTITION(op, level, rule)
 #define FAST_PARTITION_LOGITS(op, level, rule)
 #define FAST_PARTITION_IDS(op, level, rule)

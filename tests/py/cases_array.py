@@ -265,6 +265,13 @@ def selection():
         "float",
         kwargs={"max": 0.5},
     )
+    small = A([1, -3], "int8")
+    for args in ((0, -1, small), (0, small, 1), (0, None, small)):
+        want = [clipped(0, *(a.data[k] if isinstance(a, A) else a for a in args[1:])) for k in (0, 1)]
+        text = ", ".join("int8" if a is small else str(a) for a in args)
+        yield Case(
+            f"clip of a number keeps the dtype of the bound: {text}", "clip", args, np.array(want), "int8"
+        )
     yield Case(
         "clip of uint8", "clip", (A([0, 100, 255], "uint8"), 10, 200), np.array([10, 100, 200]), "uint8"
     )
@@ -899,6 +906,14 @@ def aranges():
         "arange of a float step", "arange", (0, 1, 0.25), np.array([0.0, 0.25, 0.5, 0.75]), "float", kwargs=on
     )
     yield Case("arange of a negative stop is empty", "arange", (-3,), np.zeros(0, int), "int", kwargs=on)
+    yield Case(
+        "arange of integers counts up to a fractional bound",
+        "arange",
+        (2.5,),
+        np.arange(3),
+        "int32",
+        kwargs={"dtype": "int32", **on},
+    )
     yield Case("arange of a step away is empty", "arange", (0, 5, -1), np.zeros(0, int), "int", kwargs=on)
     yield Case("arange of 0 is empty", "arange", (0,), np.zeros(0, int), "int", kwargs=on)
     yield Case(
@@ -918,7 +933,7 @@ def aranges():
     yield Case("arange of a NumPy scalar", "arange", (np.int8(3),), np.arange(3), "int", kwargs=on)
     yield Case("arange without like is NumPy's", "arange", (3,), np.arange(3), "int64")
     yield Case("arange without like of floats is NumPy's", "arange", (3.0,), np.arange(3.0), "float64")
-    for dtype in ("int8", "int32", "uint8", "float16", "bfloat16", "float32", "float64"):
+    for dtype in (*INTEGERS, *FLOATS):
         yield Case(f"arange of {dtype}", "arange", (3,), np.arange(3), dtype, kwargs={"dtype": dtype, **on})
         yield Case(
             f"arange of the framework's own {dtype}",

@@ -52,6 +52,12 @@ SIGNATURES = {
         f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
         for op in ("sum", "min", "max", "mean", "variance", "normalize")
     },
+    **{
+        f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
+        for op in ("prod", "any", "all", "std", "argmin", "argmax")
+    },
+    "segment_logsumexp": "(logits, segment_ids, num_segments, sorted=False)",
+    "segment_attention": "(logits, values, segment_ids, num_segments, sorted=False)",
     "segment_softmax": "(logits, segment_ids, num_segments, sorted=False)",
     "segment_count": "(segment_ids, num_segments, sorted=False)",
     **{

@@ -260,7 +260,9 @@ static at_status fold(at_context *cx, ati_fold op, at_array x, at_array ids, at_
     return ati_native_give(cx, a, out);
 }
 
-#define SLOTS(X) X(slot_sum, ATI_FOLD_SUM) X(slot_min, ATI_FOLD_MIN) X(slot_max, ATI_FOLD_MAX)
+#define SLOTS(X)                                                                                   \
+    X(slot_sum, ATI_FOLD_SUM)                                                                      \
+    X(slot_min, ATI_FOLD_MIN) X(slot_max, ATI_FOLD_MAX) X(slot_prod, ATI_FOLD_PROD)
 #define SEGMENTS(X)                                                                                \
     X(segment_sum, ATI_FOLD_SUM) X(segment_min, ATI_FOLD_MIN) X(segment_max, ATI_FOLD_MAX)
 
@@ -284,6 +286,18 @@ SLOTS(DEFINE)
     }
 SEGMENTS(DEFINE)
 #undef DEFINE
+
+/* Half types multiply in float32, bool in integers: the formula casts. */
+at_status ati_native_segment_prod(at_context *cx, const at_backend *be, at_array x,
+                                  at_array segment_ids, at_dim num_segments, bool sorted,
+                                  at_array *out)
+{
+    (void)be;
+    (void)sorted;
+    at_dtype t = view_of(x)->dtype;
+    if (t == AT_BOOL || t == AT_FLOAT16 || t == AT_BFLOAT16) return AT_DECLINE;
+    return fold(cx, ATI_FOLD_PROD, x, segment_ids, num_segments, out);
+}
 
 /* Kernels that give a float row per row, or per segment; the formula has what they do not take. */
 typedef bool row_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out);
@@ -496,6 +510,7 @@ static const at_backend native_backend = {
 #include "anytensor/ops.def"
     SEGMENTS(OVERRIDE) OR_CONSTANT(OVERRIDE) ROWS(OVERRIDE_ROWS).segment_count =
         ati_native_segment_count,
+    .segment_prod = ati_native_segment_prod,
     .partition_ids = ati_native_partition_ids,
 };
 

@@ -43,6 +43,7 @@
     X(transpose, "lax.transpose")                                                                  \
     X(gather, "lax.gather")                                                                        \
     X(scatter_add, "lax.scatter_add")                                                              \
+    X(scatter_mul, "lax.scatter_mul")                                                              \
     X(scatter_min, "lax.scatter_min")                                                              \
     X(scatter_max, "lax.scatter_max")                                                              \
     X(GatherDimensionNumbers, "lax.GatherDimensionNumbers")                                        \

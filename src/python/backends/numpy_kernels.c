@@ -128,6 +128,12 @@ at_status numpy_slot_max(at_context *cx, const at_backend *be, at_array x, at_ar
     return fold(cx, be, ATI_FOLD_MAX, x, slot_ids, slots, out);
 }
 
+at_status numpy_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                          at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_PROD, x, slot_ids, slots, out);
+}
+
 at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
                             at_dim num_segments, bool sorted, at_array *out)
 {
@@ -148,6 +154,17 @@ at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x, at
 {
     (void)sorted;
     return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
+}
+
+/* Half types multiply in float32, bool in integers: the formula casts. */
+at_status numpy_segment_prod(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                             at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t == AT_BOOL || t == AT_FLOAT16 || t == AT_BFLOAT16) return AT_DECLINE;
+    return fold(cx, be, ATI_FOLD_PROD, x, segment_ids, num_segments, out);
 }
 
 /* Kernels that give a float row per row, or per segment; the formula has what they do not take. */

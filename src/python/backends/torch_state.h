@@ -112,6 +112,7 @@ enum {
     X(minus_one, PyLong_FromLong(-1))                                                              \
     X(amin, PyUnicode_InternFromString("amin"))                                                    \
     X(amax, PyUnicode_InternFromString("amax"))                                                    \
+    X(prod, PyUnicode_InternFromString("prod"))                                                    \
     X(current_level, PyUnicode_InternFromString("_current_level"))
 
 enum {
