@@ -220,6 +220,7 @@ $(VENV)/.bench: $(VENV)/.dev
 bench: build/wheel $(REF)/.made $(VENV)/.bench
 	@$(BIN)/python bench/run.py --reference $(CURDIR)/$(REF)/bin/python
 	@$(BIN)/python bench/large.py
+	@$(BIN)/python bench/trees.py
 
 clean:
 	rm -rf build dist

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = "docs/api.txt"
-MODULES = ["anytensor", "anytensor.lengths", "anytensor.native"]
+MODULES = ["anytensor", "anytensor.lengths", "anytensor.native", "anytensor.tree"]
 HEAD = "# Public names and signatures, written by tools/api.py --write."
 
 

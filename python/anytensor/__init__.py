@@ -7,7 +7,7 @@ docs/reference.md. No array framework is imported here, nor later: a framework i
 import importlib
 from typing import TYPE_CHECKING
 
-from . import _hook, backends
+from . import _hook, backends, tree
 from ._cache import cache
 from ._core import (
     __version__,
@@ -233,6 +233,7 @@ __all__ = [
     "sum",
     "take",
     "transpose",
+    "tree",
     "unpack",
     "where",
     "zeros",

@@ -1,9 +1,9 @@
 """What torch.compile has to know of the builtins: registered when torch._dynamo is first imported.
 
 Array functions go into the graph as they are and are traced through by the framework behind Dynamo, so that every
-call they make is seen. shape() returns sizes, which a graph node cannot, and dtypes, limits, constants and promotion
-options are not arrays either: Dynamo inlines their Python equivalents. Those are @no_type_check, so that jaxtyping's
-import hook leaves them as they are.
+call they make is seen. shape() returns sizes, which a graph node cannot, dtypes, limits, constants and promotion
+options are not arrays either, and trees are Python's: Dynamo inlines their Python equivalents. Those are
+@no_type_check, so that jaxtyping's import hook leaves them as they are.
 """
 
 import math
@@ -116,11 +116,14 @@ def register(dynamo):
     import torch
     import torch.compiler as compiler
 
+    from . import _tree_dynamo
+
     compiler.allow_in_graph(_core._promote)
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:
             compiler.allow_in_graph(getattr(_core, name))
-    for function, equivalent in _EQUIVALENTS.items():
+    of_trees = {_core._tree[name]: equivalent for name, equivalent in _tree_dynamo.EQUIVALENTS.items()}
+    for function, equivalent in (_EQUIVALENTS | of_trees).items():
         compiler.substitute_in_graph(function, skip_signature_check=True)(equivalent)
     config = getattr(compiler, "config", None)
     if config is not None and hasattr(config, "cache_key_tag"):

@@ -10,6 +10,7 @@
 
 #include "anytensor/backend.h"
 #include "anytensor/ops.h"
+#include "pytree.h"
 
 #define PA_MAX_PARAMS 6
 
@@ -51,6 +52,7 @@ struct pa_state {
     PyObject *unknown_array; /* exception: an object that is no array, see info.c */
     pa_cache cache;
     pa_known_type known[PA_KNOWN_TYPES];
+    pa_trees trees;      /* classes, words and types of anytensor.tree */
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
 };

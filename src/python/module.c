@@ -57,8 +57,8 @@ static int execute(PyObject *module)
     pa_state *st = pa_state_of(module);
     st->module = module;
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
-        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_native_make(st) < 0 ||
-        check(&st->native) < 0)
+        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_trees_init(&st->trees, module) < 0 ||
+        pa_native_make(st) < 0 || check(&st->native) < 0)
         return -1;
     st->ndarray = pa_ndarray_type();
     if (pa_info_init(module, st) < 0) return -1;
@@ -74,6 +74,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(st->native_type);
     int stop = pa_cache_visit(st, visit, arg);
     if (stop) return stop;
+    stop = pa_trees_visit(&st->trees, visit, arg);
+    if (stop) return stop;
     stop = pa_numpy_visit(&st->numpy, visit, arg);
     return stop ? stop : pa_registry_visit(st, visit, arg);
 }
@@ -82,6 +84,7 @@ static int clear(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
     pa_registry_clear(st);
+    pa_trees_clear(&st->trees);
     Py_CLEAR(st->options);
     Py_CLEAR(st->unknown_array);
     pa_cache_clear(st);

@@ -103,7 +103,7 @@ def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
 
 OTHERS = (
     "__version__ backends cache promote promote_scalars empty_segment_identity enable_torchscript enable_typecheck "
-    "get_backend module_if_loaded "
+    "get_backend module_if_loaded tree "
     "newaxis promote_options einsum pack rearrange reduce unpack ArrayT Axes Bool DtypeLike Float FloatArray Inexact "
     "Int IntArray Integer Num Real SegmentIds SegmentOut SegmentValues ShapeLike ShapeSize Shaped ShapedArray"
 ).split()
