@@ -4,8 +4,10 @@ State and lookups are the extension's (src/python/cache.c). Here are the forms i
 user's functions, and torch.compile inlines them.
 """
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from functools import wraps
+from typing import Any
 
 from . import _core
 from ._hook import no_type_check
@@ -62,11 +64,32 @@ class _Cache:
     (namespace ``"partition"``). Under torch.compile all of this does nothing.
     """
 
-    lookup = staticmethod(_core._cache_lookup)
-    store = staticmethod(_core._cache_store)
-    purge = purge_cache = staticmethod(_core._cache_purge)
-    enable = staticmethod(_core._cache_enable)
-    disable = staticmethod(_core._cache_disable)
+    @staticmethod
+    def lookup(namespace: str, obj: Any, extra: Iterable[Any] = ()) -> Any:
+        """What was stored under an array (or a tuple of arrays) and the extra key; None without."""
+        return _core._cache_lookup(namespace, obj, extra)
+
+    @staticmethod
+    def store(namespace: str, obj: Any, value: Any, extra: Iterable[Any] = ()) -> None:
+        """Keeps a value for as long as the arrays live and the cache is on; does nothing while it is off."""
+        return _core._cache_store(namespace, obj, value, extra)
+
+    @staticmethod
+    def purge(namespace: str, obj: Any) -> None:
+        """Drops what was stored under an array, whatever the extra key."""
+        return _core._cache_purge(namespace, obj)
+
+    purge_cache = purge
+
+    @staticmethod
+    def enable() -> None:
+        """On until disable()."""
+        return _core._cache_enable()
+
+    @staticmethod
+    def disable() -> None:
+        """Off, and everything dropped, within a block, too."""
+        return _core._cache_disable()
 
     def __init__(self):
         self._entered = ContextVar("anytensor.cache.entered", default=())

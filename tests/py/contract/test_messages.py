@@ -77,6 +77,19 @@ def symbol_beside_numpy():
     make_fx(lambda t: at.segment_sum(v, ids, t.shape[0]), tracing_mode="symbolic")(torch.ones(5))
 
 
+def sections_that_a_trace_counts():
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    make_fx(lambda t: at.split(t, t.shape[0]), tracing_mode="symbolic")(torch.ones(5))
+
+
+def replacement_in_its_own_dtype():
+    import torch
+
+    at.nan_to_num(torch.ones(2, dtype=torch.complex64))
+
+
 class NoIndex:
     def __index__(self):
         raise AttributeError("as of TensorFlow's tensors of floats")
@@ -134,6 +147,16 @@ BAD = [
     lambda: at.zeros("3"),
     lambda: at.astype(x, "foo"),
     lambda: at.astype(x, None),
+    lambda: at.split(x, 0),
+    lambda: at.split(x, 2),
+    lambda: at.split(x, 3, 5),
+    lambda: at.split(x, 3, None),
+    lambda: at.matmul(x, np.float32(1)),
+    lambda: at.matmul(x, x),
+    lambda: at.transpose(x, (0, 0)),
+    lambda: at.stack([x, v]),
+    lambda: at.stack([np.ones((1,) * 32)]),
+    lambda: at.segment_attention(x, v, ids, 2),
     lambda: at.align_arrays(x, nonsense=1),
     lambda: at.align_arrays(x, copy=1),
     lambda: at.align_arrays(x, fallback="else"),
@@ -146,6 +169,8 @@ WITH_FRAMEWORKS = [
     full_of_its_own_dtype,
     segments_of_its_own_dtype,
     symbol_beside_numpy,
+    sections_that_a_trace_counts,
+    replacement_in_its_own_dtype,
 ]
 # Messages that no call from Python meets: a test of C that does, and words it looks for; or why there is none.
 ELSEWHERE = {
@@ -156,7 +181,7 @@ ELSEWHERE = {
     "argument 'start' is missing": ("tests/c/ops/test_construct.c", '"missing"'),
     "the partitions cannot be read": "only where reading host memory fails",
     "the repeats cannot be read": "only where reading host memory fails",
-    "no memory for the list of arrays": "a list longer than memory",
+    "argument 'nan' is missing": ("tests/c/ops/test_elementwise.c", """"nan_to_num", "'nan'\""""),
     "_enter_options(copy, fallback)": "the package's own call",
 }
 
