@@ -476,6 +476,9 @@ def test_a_python_integer_that_does_not_fit_is_an_overflow_error(fw, dtype, numb
     bad(fw, "fill_nan", OverflowError, "'value'", "out of bounds", dtype, x=x, value=number)
     bad(fw, "full", OverflowError, "'fill_value'", "out of bounds", dtype, fill_value=number, dtype=dtype)
     bad(fw, "full_like", OverflowError, "'fill_value'", "out of bounds", dtype, x=x, fill_value=number)
+    bad(
+        fw, "full_like", OverflowError, "'fill_value'", "out of bounds", dtype, fill_value=number, dtype=dtype
+    )
     for op in ("segment_min_or_constant", "segment_max_or_constant"):
         bad(
             fw,

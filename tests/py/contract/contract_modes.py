@@ -93,7 +93,7 @@ NO_BFLOAT16 = (
 )  # Dynamo makes tensors of NumPy's arrays, and does not know ml_dtypes
 FILLS = ("take_out_of_range", "fills")
 MODES = {
-    "jit": Mode("jax", jax_jit, 4),
+    "jit": Mode("jax", jax_jit, 3),
     "compile": Mode("torch", torch_compile, 3, (NEVER_READS, NO_BFLOAT16)),
     "graph": Mode("tensorflow", tf_function, 8, (NEVER_READS, ("runs_later", True))),
     "xla": Mode("tensorflow", tf_xla, 3, (NEVER_READS, FILLS)),
