@@ -187,6 +187,7 @@ static bool settle_single(call *c)
 /* What the data operands are together. */
 typedef struct mix {
     at_dtype strong; /* common dtype of the arrays, AT_NODTYPE without any */
+    at_dtype lead;   /* of the first operand, if it is an array */
     at_dtype real;   /* of the floating ones alone: it wins over all integers, in any order */
     int weak;        /* greatest at_scalar_kind among the scalars, -1 without any */
     bool uniform;    /* all arrays have the dtype `strong` */
@@ -220,6 +221,9 @@ static at_dtype common(const call *c, const mix *m)
 {
     at_dtype t = m->real != AT_NODTYPE ? m->real : m->strong;
     const at_backend *be = c->be;
+    bool leads = c->op->rule == ATI_LEAD && m->weak < AT_WEAK_FLOAT && ati_is_integer(m->lead);
+    if (leads && m->real == AT_NODTYPE) return m->lead;
+    if (c->op->rule == ATI_LEAD && ati_is_float(m->lead)) return m->lead;
     if (m->weak == AT_WEAK_BOOL && t == AT_NODTYPE) t = AT_BOOL;
     if (m->weak == AT_WEAK_INT && (t == AT_NODTYPE || t == AT_BOOL)) t = be->default_dtype(be, 'i');
     if ((m->weak == AT_WEAK_FLOAT || c->op->rule == ATI_FLOAT) && !ati_is_float(t))
@@ -274,8 +278,23 @@ static bool gather(call *c, mix *m)
             return false;
         }
         mix_in(c, m, *operand(c, i), t);
+        if (i == 0 && !is_weak(*operand(c, i))) m->lead = t;
     }
     return true;
+}
+
+/* Another operand in the dtype of the one that leads. An integer beyond its range becomes the end of that. */
+static at_array led(call *c, at_array a, at_dtype t)
+{
+    at_dtype own = AT_NODTYPE;
+    at_scalar low = {0}, high = {0};
+    if (at_dtype_of(c->f, a, &own) == AT_OK && ati_is_integer(own) && ati_is_integer(t)) {
+        low = ati_int_end(t, true);
+        high = ati_int_end(t, false);
+        if (ati_int_fits(own, &low)) a = at_maximum(c->f, a, (at_array){&low, &at_weak});
+        if (ati_int_fits(own, &high)) a = at_minimum(c->f, a, (at_array){&high, &at_weak});
+    }
+    return at_failed(c->f) ? AT_NIL : cast(c, a, t);
 }
 
 /* Of three operands the first is a scalar: beside another one, in the first step of a formula, both would take the
@@ -287,7 +306,7 @@ static bool scalars_meet(const call *c)
 
 static bool settle_data(call *c)
 {
-    mix m = {AT_NODTYPE, AT_NODTYPE, -1, true, false};
+    mix m = {AT_NODTYPE, AT_NODTYPE, AT_NODTYPE, -1, true, false};
     if (!gather(c, &m)) return false;
     if (m.other) return m.weak < 0 || refuse_other(c);
     at_dtype t = common(c, &m);
@@ -301,7 +320,7 @@ static bool settle_data(call *c)
         if (is_weak(*a)) {
             if (!settle_scalar(c, i, t, may_stay)) return false;
         } else if (!arrays_fit) {
-            *a = cast(c, *a, t);
+            *a = c->op->rule == ATI_LEAD ? led(c, *a, t) : cast(c, *a, t);
         }
     }
     return !at_failed(c->f);
@@ -316,7 +335,7 @@ static bool needs_dtypes(const call *c)
         if (is_weak(*operand(c, i))) return true;
         strong++;
     }
-    return strong > 0 && c->op->rule != ATI_FREE && (strong > 1 || c->op->rule != ATI_KEEP);
+    return strong > 0 && c->op->rule != ATI_FREE && (strong > 1 || c->op->rule > ATI_LEAD);
 }
 
 static const at_backend *settle(call *c)

@@ -15,7 +15,7 @@ typedef enum ati_role {
     ATI_LIKE   /* decides the backend only */
 } ati_role;
 
-typedef enum ati_rule { ATI_KEEP, ATI_FLOAT, ATI_WIDEN, ATI_FREE } ati_rule;
+typedef enum ati_rule { ATI_KEEP, ATI_LEAD, ATI_FLOAT, ATI_WIDEN, ATI_FREE } ati_rule;
 
 /* What promotion has to know of an op; stamped from the table in src/ops/table.c. */
 typedef struct ati_op {
@@ -39,7 +39,7 @@ static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int c
 {
     const at_backend *be = NULL;
     at_dtype first = AT_NODTYPE;
-    bool keep = rule == ATI_KEEP || rule == ATI_FREE, weak = false;
+    bool keep = rule <= ATI_LEAD || rule == ATI_FREE, weak = false;
     for (int i = 0; i < count; i++) {
         at_array a = *operands[i];
         at_dtype t = first;

@@ -275,6 +275,24 @@ def selection():
     yield Case(
         "clip of uint8", "clip", (A([0, 100, 255], "uint8"), 10, 200), np.array([10, 100, 200]), "uint8"
     )
+    for dtype, of in (("float32", "float64"), ("float16", "float32"), ("float32", "int64")):
+        want = functools.partial(oracle.each, lambda v: clipped(v, 0, 1), np.array([-2.0, 0.5, 3.0]))
+        x3 = A([-2.0, 0.5, 3.0], dtype)
+        yield Case(
+            f"clip of {dtype} beside bounds of {of}", "clip", (x3, A(0, of), A([1, 1, 1], of)), want, dtype
+        )
+        yield Case(
+            f"clip of {dtype} beside NumPy's {of}", "clip", (x3, np.dtype(of).type(0), N(1, of)), want, dtype
+        )
+    for dtype, of, low, high, want in (
+        ("int32", "int64", 0, 5, [0, 5, 3]),
+        ("int8", "int64", -300, 300, [-7, 100, 3]),
+        ("uint8", "int32", -5, 10, [7, 10, 3]),
+        ("int64", "uint8", 1, 50, [1, 50, 3]),
+    ):
+        x3 = A([7 if dtype[0] == "u" else -7, 100, 3], dtype)
+        args = (x3, A([low] * 3, of), A(high, of))
+        yield Case(f"clip of {dtype} beside bounds of {of}", "clip", args, np.array(want), dtype)
     yield Case("clip by keywords", "clip", (x,), np.array([-1, 0, 1]), "int32", kwargs={"min": -1, "max": 1})
     yield Case("clip keeps NaN", "clip", (A([NAN, 5.0], "float32"), 0, 1), np.array([NAN, 1.0]), "float32")
     yield Case(

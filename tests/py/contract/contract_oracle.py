@@ -397,11 +397,24 @@ def where(op, row, condition, x, y):
     return Answer(each(lambda c, a, b: a if truth(c) else b, condition.values, x, y), dtype)
 
 
+def led(row, x, *others):
+    """The dtype of x for bounds of its own kind (SEMANTICS 19); integers beyond its range are the ends of it."""
+    whole = x.dtype in oracle.WIDTH and all(v.weak in ("", "int", "bool") for v in others)
+    if oracle.is_float(x.dtype):
+        dtype = x.dtype
+    elif whole and all(v.dtype in ("", "bool", *oracle.WIDTH) for v in others):
+        dtype = x.dtype
+        low, high = (int(end) for end in (np.iinfo(dtype).min, np.iinfo(dtype).max))
+        clamp = functools.partial(oracle.each, lambda v: low if v < low else high if v > high else v)
+        others = [Num(clamp(v.values), v.dtype) if v.dtype in oracle.WIDTH else v for v in others]
+    else:
+        dtype = common(row, x, *others)
+    return dtype, cast(x, dtype), [cast(v, dtype) for v in others]
+
+
 @answers("clip")
 def clip(op, row, x, min=None, max=None):
-    given = [v for v in (x, min, max) if v is not None]
-    dtype, made = joined(row, *given)
-    x, rest = made[0], made[1:]
+    dtype, x, rest = led(row, x, *[v for v in (min, max) if v is not None])
     if min is not None:
         x = each(larger, x, rest.pop(0))
     if max is not None:
