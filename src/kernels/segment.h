@@ -49,6 +49,10 @@ bool ati_k_segment_softmax_back(const ati_host *y, const ati_host *dy, const ati
 bool ati_k_segment_extreme_back(const ati_host *x, const ati_host *peak, const ati_host *dpeak,
                                 const ati_host *ids, ati_host *dx);
 
+/* The number of the first row of each segment that holds its least or greatest element (the first NaN wins), column by
+ * column; that of all rows where there is none: x (E, ...) of whole rows, ids (E) -> out (n, ...), int64, row-major. */
+bool ati_k_segment_arg(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out);
+
 /* How often each id in [0, n) occurs: ids (E) -> out (n), int64. False only for no memory. */
 bool ati_k_segment_count(const ati_host *ids, ati_host *out);
 

@@ -703,6 +703,8 @@ int pa_numpy_make(at_backend *be)
         .segment_mean = numpy_segment_mean,
         .segment_softmax = numpy_segment_softmax,
         .segment_prod = numpy_segment_prod,
+        .segment_argmin = numpy_segment_argmin,
+        .segment_argmax = numpy_segment_argmax,
         .segment_normalize = numpy_segment_normalize,
         .segment_min_or_constant = numpy_segment_min_or_constant,
         .segment_max_or_constant = numpy_segment_max_or_constant,
