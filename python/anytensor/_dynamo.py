@@ -39,6 +39,8 @@ _EQUIVALENTS = {
 def register(dynamo):
     import torch.compiler as compiler
 
+    if not hasattr(compiler, "substitute_in_graph"):
+        return  # Dynamo before torch 2.6 takes no builtins of ours: the graph breaks around each call
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:
             compiler.allow_in_graph(getattr(_core, name))

@@ -5,6 +5,7 @@ framework itself cannot serve stand in tests/xfail/<name>.txt (format: see tests
 passes is a failure.
 """
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -20,6 +21,26 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = SIGNED + UNSIGNED
 DTYPES = BOOL + INTEGERS + FLOATS
 XFAIL = pathlib.Path(__file__).resolve().parent.parent / "xfail"
+
+
+def numbers(version):
+    """The leading numbers of a version, to compare: "2.13.0rc1+cpu" is (2, 13, 0)."""
+    return tuple(int(number) for number in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))
+
+
+def installed(name):
+    """The version of a framework that is installed, as numbers; nothing is imported."""
+    for package in (name, f"{name}-cpu"):
+        try:
+            return numbers(importlib.metadata.version(package))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ()
+
+
+def needs(name, version, why):
+    """A mark for tests of what a framework has from a version on."""
+    return pytest.mark.skipif(installed(name) < numbers(version), reason=f"{why}, from {name} {version} on")
 
 
 def numpy_dtype(name):
@@ -93,6 +114,7 @@ class Torch(Row):
     def __init__(self):
         self.torch = pytest.importorskip("torch")
         self.torch.set_num_threads(1)  # the arrays are small, and the tests run side by side
+        self.lacks = tuple(t for t in DTYPES if not hasattr(self.torch, t))  # before 2.3: uint16, uint32, uint64
 
     def array(self, data, dtype):
         if dtype == "bfloat16":
@@ -203,7 +225,9 @@ class TensorFlow(Row):
         self.shape_error = (self.tf.errors.OpError, ValueError)
 
     def array(self, data, dtype):
-        return self.tf.constant(np.array(data, dtype=numpy_dtype(dtype)))
+        if dtype == "bfloat16":  # before 2.14 its NumPy type is not ml_dtypes'
+            return self.tf.cast(np.array(data, np.float32), self.tf.bfloat16)
+        return self.tf.constant(np.array(data, dtype=dtype))
 
     def numpy(self, x):
         x = x.numpy()
@@ -283,12 +307,12 @@ class Native(NumPy):
         self.at, self.native = anytensor, anytensor.native
 
     def array(self, data, dtype):
-        host = np.array(data, dtype="float32" if dtype == "bfloat16" else dtype)
-        x = self.native.from_dlpack(host)
-        return self.at.astype(x, dtype) if dtype == "bfloat16" else x
+        carrier = {"bfloat16": "float32", "bool": "uint8"}.get(dtype, dtype)  # NumPy's DLPack had no bool before 1.25
+        x = self.native.from_dlpack(np.array(data, dtype=dtype if dtype == "bool" else carrier).astype(carrier))
+        return x if carrier == dtype else self.at.astype(x, dtype)
 
     def numpy(self, x):
-        return np.from_dlpack(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)
+        return np.asarray(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)
 
     def dtype(self, x):
         return x.dtype
@@ -323,7 +347,7 @@ def framework(name):
 
 
 def read_xfail(name):
-    """[(pattern, reason, program)] of tests/xfail/<name>.txt."""
+    """[(pattern, reason, program)] of tests/xfail/<name>.txt, without what the installed version has mended."""
     path = XFAIL / f"{name}.txt"
     blocks, lines = [], path.read_text().splitlines() if path.exists() else []
     for line in lines:
@@ -331,9 +355,15 @@ def read_xfail(name):
             continue
         if line.startswith("case: "):
             patterns = line[6:].split(" | ")
-            blocks.append((patterns, [], []))
+            blocks.append((patterns, [], [], []))
         elif line.startswith("why: "):
             blocks[-1][1].append(line[5:])
+        elif line.startswith("before: "):
+            blocks[-1][3].append(line[8:])
         else:
             blocks[-1][2].append(line.removeprefix("    "))
-    return [(patterns, " ".join(why), "\n".join(program)) for patterns, why, program in blocks]
+    return [
+        (patterns, " ".join(why), "\n".join(program))
+        for patterns, why, program, before in blocks
+        if not before or installed(name) < numbers(before[0])
+    ]
