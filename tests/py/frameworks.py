@@ -290,6 +290,38 @@ class Strict(Row):
         return self.xp.zeros(shape, dtype=self.own_dtype(dtype), device=self.device_object(self.elsewhere))
 
 
+class Dask(Row):
+    """dask.array: a lazy library behind the generic adapter, in chunks of two. Its graphs take milliseconds to build and
+    to run, so it is no row of every test: test_lazy.py runs a part of the cases on it."""
+
+    name = "dask"
+    lacks = ("float16", "bfloat16")  # its namespace is the standard's
+    quick = False
+    take_out_of_range = "fills"
+    reads_counts = False
+
+    def __init__(self):
+        self.da = pytest.importorskip("dask.array")
+
+    def array(self, data, dtype):
+        return self.da.from_array(np.array(data, dtype=dtype), chunks=2)
+
+    def numpy(self, x):
+        return x.compute(scheduler="synchronous")
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def own_dtype(self, name):
+        return np.dtype(name)
+
+    def is_array(self, x):
+        return isinstance(x, self.da.Array)
+
+    def default(self, kind):
+        return {"f": "float64", "i": "int64"}[kind]
+
+
 class Native(NumPy):
     """The library's own arrays, from NumPy's memory or by a cast."""
 
@@ -333,6 +365,7 @@ ROWS = {
     "tensorflow": TensorFlow,
     "array_api_strict": Strict,
 }
+LAZY = {"dask": Dask}  # of test_lazy.py alone
 FOUND = [name for name, row in ROWS.items() if importlib.util.find_spec(row.module or row.name)]
 _made = {}
 
@@ -340,7 +373,7 @@ _made = {}
 def framework(name):
     """A framework, ready for use. It is imported here, so that collecting tests imports none."""
     if name not in _made:
-        _made[name] = ROWS[name]()
+        _made[name] = (ROWS | LAZY)[name]()
     if hasattr(_made[name], "enter"):
         _made[name].enter()
     return _made[name]
