@@ -378,9 +378,8 @@ static PyArray_Descr *sum_dtype(at_array x)
 static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
                         at_array *out)
 {
-    PyArray_Descr *d = PyArray_DESCR(array_of(like));
-    Py_INCREF(d);
-    PyObject *y = PyArray_CastToType(array_of(owned), d, 0);
+    PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array_of(like)), NPY_NATIVE);
+    PyObject *y = d == NULL ? NULL : PyArray_CastToType(array_of(owned), d, 0);
     Py_DECREF((PyObject *)owned.p);
     return pn_result(cx, be, y, out);
 }
@@ -402,24 +401,10 @@ static at_status fold_wide(at_context *cx, const at_backend *be, int fn, at_arra
         return how(cx, be, FN_##name, x, &axes, keepdims, __VA_ARGS__);                            \
     }
 
-/* NumPy before 2 keeps a foreign byte order in an extreme. */
-static at_status fold_native(at_context *cx, const at_backend *be, int fn, at_array x,
-                             const at_axes *axes, bool keepdims, at_array *out)
-{
-    PyArrayObject *array = array_of(x);
-    PyArray_Descr *native = PyArray_ISBYTESWAPPED(array)
-                                ? PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE)
-                                : NULL;
-    if (PyErr_Occurred()) return pa_foreign(cx);
-    at_status status = reduce(cx, be, fn, x, axes, keepdims, native, out);
-    Py_XDECREF(native);
-    return status;
-}
-
 REDUCE_SLOT(sum, fold_wide, out)
 REDUCE_SLOT(prod, fold_wide, out)
-REDUCE_SLOT(min, fold_native, out)
-REDUCE_SLOT(max, fold_native, out)
+REDUCE_SLOT(min, reduce, NULL, out)
+REDUCE_SLOT(max, reduce, NULL, out)
 
 /* The sum over how many elements went into each of its own: 0 / 0 is NaN, without a warning. */
 static at_status numpy_mean(at_context *cx, const at_backend *be, at_array x, at_axes axes,
