@@ -114,7 +114,9 @@ class Torch(Row):
     def __init__(self):
         self.torch = pytest.importorskip("torch")
         self.torch.set_num_threads(1)  # the arrays are small, and the tests run side by side
-        self.lacks = tuple(t for t in DTYPES if not hasattr(self.torch, t))  # before 2.3: uint16, uint32, uint64
+        self.lacks = tuple(
+            t for t in DTYPES if not hasattr(self.torch, t)
+        )  # before 2.3: uint16, uint32, uint64
 
     def array(self, data, dtype):
         if dtype == "bfloat16":
@@ -339,8 +341,12 @@ class Native(NumPy):
         self.at, self.native = anytensor, anytensor.native
 
     def array(self, data, dtype):
-        carrier = {"bfloat16": "float32", "bool": "uint8"}.get(dtype, dtype)  # NumPy's DLPack had no bool before 1.25
-        x = self.native.from_dlpack(np.array(data, dtype=dtype if dtype == "bool" else carrier).astype(carrier))
+        carrier = {"bfloat16": "float32", "bool": "uint8"}.get(
+            dtype, dtype
+        )  # NumPy's DLPack had no bool before 1.25
+        x = self.native.from_dlpack(
+            np.array(data, dtype=dtype if dtype == "bool" else carrier).astype(carrier)
+        )
         return x if carrier == dtype else self.at.astype(x, dtype)
 
     def numpy(self, x):

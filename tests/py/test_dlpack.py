@@ -164,9 +164,7 @@ def floats(*values):
 # --- in -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(t, marks=DLPACK_1) if t == "bool" else t for t in NUMPYS]
-)
+@pytest.mark.parametrize("dtype", [pytest.param(t, marks=DLPACK_1) if t == "bool" else t for t in NUMPYS])
 def test_numpy_arrays_come_in_and_go_out_without_a_copy(dtype):
     host = np.array([[1, 0, 1], [0, 1, 1]], dtype)
     x = native.from_dlpack(host)

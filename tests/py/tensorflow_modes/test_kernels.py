@@ -199,7 +199,9 @@ def test_variables_are_read_and_differentiated(name, ran):
         y = tf.reduce_sum(tf.where(tf.math.is_finite(want), op(x, IDS, 4), 0.0) ** 2)
     slope = tape.gradient(y, x)
     variables = [tf.Variable(data())]
-    if installed("keras") >= (3,):  # it came to TensorFlow with 2.16; the one before had no variables of its own
+    if installed("keras") >= (
+        3,
+    ):  # it came to TensorFlow with 2.16; the one before had no variables of its own
         variables.append(pytest.importorskip("keras").Variable(data().numpy()))
     for variable in variables:
         ran.clear()

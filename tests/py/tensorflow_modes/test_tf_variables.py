@@ -18,7 +18,9 @@ def keras_variable(x):
     return pytest.importorskip("keras").Variable(x, dtype=x.dtype.name)
 
 
-@pytest.mark.parametrize("make", [tf.Variable, pytest.param(keras_variable, marks=KERAS)], ids=["tf", "keras"])
+@pytest.mark.parametrize(
+    "make", [tf.Variable, pytest.param(keras_variable, marks=KERAS)], ids=["tf", "keras"]
+)
 @pytest.mark.parametrize("family", CALLS)
 def test_variables_give_what_tensors_give(family, make):
     given = inputs()
