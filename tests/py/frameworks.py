@@ -293,8 +293,8 @@ class Strict(Row):
 
 
 class Dask(Row):
-    """dask.array: a lazy library behind the generic adapter, in chunks of two. Its graphs take milliseconds to build and
-    to run, so it is no row of every test: test_lazy.py runs a part of the cases on it."""
+    """dask.array: a lazy library behind the generic adapter, in chunks of two. Its graphs take milliseconds to build
+    and to run, so it is no row of every test: test_lazy.py runs a part of the cases on it."""
 
     name = "dask"
     lacks = ("float16", "bfloat16")  # its namespace is the standard's
