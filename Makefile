@@ -10,6 +10,7 @@ TORCH     := torch==2.13.0
 REFERENCE := anytensor==1.1.0
 VENV      := .venv
 NUMPY     := .venv-numpy
+MIN       := .venv-min
 REF       := .venv-reference
 PIP       := -m pip --disable-pip-version-check install --quiet
 BIN       := $(CURDIR)/$(VENV)/bin
@@ -24,12 +25,12 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
-        docs-tests parity coverage \
-        $(addprefix py-tests-,$(SELECTIONS))
+.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests \
+        numpy-tests docs-tests parity coverage test-min $(addprefix py-tests-,$(SELECTIONS)) $(addprefix min-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
 	@echo "make test                  C tests (plain, sanitizers, valgrind), Python tests"
+	@echo "make test-min              Python tests with the oldest supported versions (2 GB to fetch; needs Python 3.11)"
 	@echo "make lint | format         check | apply the formatters; folder and frame rules; generated files"
 	@echo "make py-tests-NAME         of these, the tests of one framework: $(SELECTIONS)"
 	@echo "make fuzz [SECONDS=60]     fuzz-c: each target for so long, from fuzz/corpus (needs clang);"
@@ -149,6 +150,15 @@ $(NUMPY)/.installed: build/wheel
 	@$(NUMPY)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
 	@touch $@
 
+# The oldest versions that are supported, in one environment: pyproject.toml's group `min`. The wheel is the one above.
+PYTHON_MIN ?= python3.11
+$(MIN)/.installed: build/wheel pyproject.toml
+	@test -x $(MIN)/bin/python || $(PYTHON_MIN) -m venv $(MIN)
+	@echo "installing the oldest supported versions"
+	@$(MIN)/bin/python $(PIP) $(shell $(PYTHON) tools/dev_requirements.py min)
+	@$(MIN)/bin/python $(PIP) --force-reinstall --no-deps build/wheel/*.whl
+	@touch $@
+
 # $(1) the Python to run, $(2) the name of the log, $(3) options, $(4) the folder if not tests
 define pytest
 	@echo "== $(2)"
@@ -166,6 +176,15 @@ $(addprefix py-tests-,$(SELECTIONS)): py-tests-%: build/wheel
 py-tests-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 numpy-tests: $(NUMPY)/.installed
 	$(call pytest,$(NUMPY)/bin/python,$@,-m "not slow")
+
+# All selections, whatever fails. Tests of what newer versions brought say from which on, and are skipped.
+test-min: $(MIN)/.installed
+	@rm -f build/min-*.log
+	@$(MAKE) --no-print-directory --keep-going --jobs=1 $(addprefix min-,$(SELECTIONS)) || true
+	@$(PYTHON) tools/test_summary.py $(addprefix min-,$(SELECTIONS))
+$(addprefix min-,$(SELECTIONS)): min-%: $(MIN)/.installed
+	$(call pytest,$(MIN)/bin/python,$@,--only $*,tests/py)
+min-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true
 
 # The code in the documentation; a page is one session, so it stays in one process.
 docs-tests: build/wheel

@@ -94,6 +94,7 @@ PyObject *pa_native_live(PyObject *module, PyObject *unused);
 /* What the registry has to know of a framework that may be loaded one day. */
 typedef struct pa_framework {
     const char *module;
+    const char *oldest; /* the oldest version that is tested; an older one is refused. pyproject.toml says the same */
     size_t arrays, symbols; /* offsets of its backends in pa_state */
     /* Resolves everything once and fills be; -1 with an exception that names the framework's version. It may run
      * Python, and so in two threads at once: the registry keeps the first one's and clears the other's. */
@@ -151,6 +152,9 @@ void pa_symbol_make(at_backend *be, const pa_framework *fw);
 int pa_resolve_all(PyObject *module, const char *const *path, size_t count, PyObject **found);
 /* module.a.b.c; new reference, or NULL with the attribute's own exception. */
 PyObject *pa_resolve(PyObject *module, const char *path);
+/* 0, or -1 with a RuntimeError if the framework's version is older than the oldest one supported. One that does not tell
+ * its version passes. */
+int pa_check_version(PyObject *module, const char *oldest);
 /* The exception that is set, said with the name and version of the framework. */
 void pa_complain(PyObject *module);
 /* Whether a type derives from a class of the module at a path; a half imported module has no such class yet. */

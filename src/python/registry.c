@@ -49,6 +49,7 @@ static void remember(pa_state *st, PyTypeObject *type, const at_backend *be)
 static int wake(pa_state *st, const pa_framework *fw, at_backend *be, PyObject *module)
 {
     at_backend made = {0};
+    if (pa_check_version(module, fw->oldest) < 0) return -1;
     if (fw->wake(st, &made, module) < 0) return -1;
     if (be->state == NULL)
         *be = made;

@@ -33,6 +33,32 @@ void pa_complain(PyObject *module)
     Py_XDECREF(trace);
 }
 
+/* Of the first three numbers of two versions: "2.13.0rc1+cpu" has 2, 13 and 0; what is not there is 0. */
+static bool is_older(const char *version, const char *other)
+{
+    for (int i = 0; i < 3; i++) {
+        char *end, *other_end;
+        long number = strtol(version, &end, 10), limit = strtol(other, &other_end, 10);
+        if (number != limit) return number < limit;
+        version = *end == '.' ? end + 1 : "";
+        other = *other_end == '.' ? other_end + 1 : "";
+    }
+    return false;
+}
+
+int pa_check_version(PyObject *module, const char *oldest)
+{
+    PyObject *version = PyObject_GetAttrString(module, "__version__");
+    const char *text = version == NULL ? NULL : PyUnicode_AsUTF8(version);
+    PyErr_Clear();
+    bool old = text != NULL && is_older(text, oldest);
+    if (old)
+        PyErr_Format(PyExc_RuntimeError, "anytensor works with %s from version %s on, found %s",
+                     PyModule_Check(module) ? PyModule_GetName(module) : "?", oldest, text);
+    Py_XDECREF(version);
+    return old ? -1 : 0;
+}
+
 int pa_resolve_all(PyObject *module, const char *const *path, size_t count, PyObject **found)
 {
     for (size_t i = 0; i < count; i++)

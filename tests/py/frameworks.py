@@ -5,6 +5,7 @@ framework itself cannot serve stand in tests/xfail/<name>.txt (format: see tests
 passes is a failure.
 """
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -31,6 +32,26 @@ LAYOUTS = {
     "reversed": (lambda x: x[::-1], lambda x: x[::-1]),
     "swapped": (lambda x: x, lambda x: x.astype(x.dtype.newbyteorder("S"))),
 }
+
+
+def numbers(version):
+    """The leading numbers of a version, to compare: "2.13.0rc1+cpu" is (2, 13, 0)."""
+    return tuple(int(number) for number in re.match(r"\d+(?:\.\d+)*", version)[0].split("."))
+
+
+def installed(name):
+    """The version of a framework that is installed, as numbers; nothing is imported."""
+    for package in (name, f"{name}-cpu"):
+        try:
+            return numbers(importlib.metadata.version(package))
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ()
+
+
+def needs(name, version, why):
+    """A mark for tests of what a framework has from a version on."""
+    return pytest.mark.skipif(installed(name) < numbers(version), reason=f"{why}, from {name} {version} on")
 
 
 def numpy_dtype(name):
@@ -121,6 +142,9 @@ class Torch(Row):
     def __init__(self):
         self.torch = pytest.importorskip("torch")
         self.torch.set_num_threads(1)  # the arrays are small, and the tests run side by side
+        self.lacks = tuple(
+            t for t in DTYPES if not hasattr(self.torch, t)
+        )  # before 2.3: uint16, uint32, uint64
 
     def array(self, data, dtype):
         if dtype == "bfloat16":
@@ -240,7 +264,9 @@ class TensorFlow(Row):
         self.shape_error = (self.tf.errors.OpError, ValueError)
 
     def array(self, data, dtype):
-        return self.tf.constant(np.array(data, dtype=numpy_dtype(dtype)))
+        if dtype == "bfloat16":  # before 2.14 its NumPy type is not ml_dtypes'
+            return self.tf.cast(np.array(data, np.float32), self.tf.bfloat16)
+        return self.tf.constant(np.array(data, dtype=dtype))
 
     def numpy(self, x):
         x = x.numpy()
@@ -303,6 +329,38 @@ class Strict(Row):
         return self.xp.zeros(shape, dtype=self.own_dtype(dtype), device=self.device_object(self.elsewhere))
 
 
+class Dask(Row):
+    """dask.array: a lazy library behind the generic adapter, in chunks of two. Its graphs take milliseconds to build
+    and to run, so it is no row of every test: test_lazy.py runs a part of the cases on it."""
+
+    name = "dask"
+    lacks = ("float16", "bfloat16")  # its namespace is the standard's
+    quick = False
+    take_out_of_range = "fills"
+    reads_counts = False
+
+    def __init__(self):
+        self.da = pytest.importorskip("dask.array")
+
+    def array(self, data, dtype):
+        return self.da.from_array(np.array(data, dtype=dtype), chunks=2)
+
+    def numpy(self, x):
+        return x.compute(scheduler="synchronous")
+
+    def dtype(self, x):
+        return x.dtype.name
+
+    def own_dtype(self, name):
+        return np.dtype(name)
+
+    def is_array(self, x):
+        return isinstance(x, self.da.Array)
+
+    def default(self, kind):
+        return {"f": "float64", "i": "int64"}[kind]
+
+
 class Native(NumPy):
     """The library's own arrays, from NumPy's memory or by a cast."""
 
@@ -325,8 +383,9 @@ class Native(NumPy):
         return self.of_numpy(host, dtype)
 
     def of_numpy(self, host, dtype):
-        x = self.native.from_dlpack(host)
-        return self.at.astype(x, dtype) if dtype == "bfloat16" else x
+        carried = dtype == "bool" and installed("numpy") < (1, 25)  # NumPy's DLPack had no bool before
+        x = self.native.from_dlpack(host.astype("uint8") if carried else host)
+        return self.at.astype(x, dtype) if carried or dtype == "bfloat16" else x
 
     def laid_out(self, data, dtype, layout):
         """Views that NumPy made, imported with their strides; a cast has none."""
@@ -335,7 +394,7 @@ class Native(NumPy):
         return self.of_numpy(framework("numpy").laid_out(data, dtype, layout), dtype)
 
     def numpy(self, x):
-        return np.from_dlpack(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)
+        return np.asarray(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)
 
     def dtype(self, x):
         return x.dtype
@@ -356,6 +415,7 @@ ROWS = {
     "tensorflow": TensorFlow,
     "array_api_strict": Strict,
 }
+LAZY = {"dask": Dask}  # of test_lazy.py alone
 FOUND = [name for name, row in ROWS.items() if importlib.util.find_spec(row.module or row.name)]
 _made = {}
 
@@ -363,14 +423,14 @@ _made = {}
 def framework(name):
     """A framework, ready for use. It is imported here, so that collecting tests imports none."""
     if name not in _made:
-        _made[name] = ROWS[name]()
+        _made[name] = (ROWS | LAZY)[name]()
     if hasattr(_made[name], "enter"):
         _made[name].enter()
     return _made[name]
 
 
 def read_xfail(name):
-    """[(pattern, reason, program)] of tests/xfail/<name>.txt."""
+    """[(pattern, reason, program)] of tests/xfail/<name>.txt, without what the installed version has mended."""
     path = XFAIL / f"{name}.txt"
     blocks, lines = [], path.read_text().splitlines() if path.exists() else []
     for line in lines:
@@ -378,9 +438,15 @@ def read_xfail(name):
             continue
         if line.startswith("case: "):
             patterns = line[6:].split(" | ")
-            blocks.append((patterns, [], []))
+            blocks.append((patterns, [], [], []))
         elif line.startswith("why: "):
             blocks[-1][1].append(line[5:])
+        elif line.startswith("before: "):
+            blocks[-1][3].append(line[8:])
         else:
             blocks[-1][2].append(line.removeprefix("    "))
-    return [(patterns, " ".join(why), "\n".join(program)) for patterns, why, program in blocks]
+    return [
+        (patterns, " ".join(why), "\n".join(program))
+        for patterns, why, program, before in blocks
+        if not before or installed(name) < numbers(before[0])
+    ]

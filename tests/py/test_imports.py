@@ -10,7 +10,7 @@ import sys
 import textwrap
 
 import pytest
-from frameworks import FOUND, read_xfail
+from frameworks import FOUND, needs, read_xfail
 
 import anytensor as at
 
@@ -254,7 +254,7 @@ def test_threads_may_call_at_the_same_time():
     """)
 
 
-@NEEDS_TORCH
+@needs("torch", "2.6", "Dynamo takes builtins into its graph")
 def test_importing_torch_registers_with_dynamo_without_importing_it_before():
     python("""
         import sys
@@ -265,6 +265,26 @@ def test_importing_torch_registers_with_dynamo_without_importing_it_before():
         x = torch.ones(3)
         compiled = torch.compile(lambda x: anytensor.maximum(x, 2.0), backend="eager", fullgraph=True)
         assert compiled(x).tolist() == [2.0] * 3
+    """)
+
+
+@pytest.mark.parametrize("name", [name for name in ("torch", "jax", "tensorflow") if name in FOUND])
+def test_a_framework_that_is_too_old_is_refused_with_both_versions(name):
+    make = {"torch": "f.ones(2)", "jax": "f.numpy.ones(2)", "tensorflow": "f.ones(2)"}[name]
+    python(f"""
+        import {name} as f
+        import anytensor as at
+        x, version = {make}, f.__version__
+        for old in ("0.4.33", "0.4", "0"):
+            f.__version__ = old
+            try:
+                at.exp(x)
+            except RuntimeError as error:
+                assert "{name}" in str(error) and "version" in str(error) and str(error).endswith(old), error
+            else:
+                raise AssertionError(old)
+        f.__version__ = "2000.1rc1+cpu"
+        at.exp(x)
     """)
 
 

@@ -173,6 +173,8 @@ def test_subclasses_of_arrays_are_arrays(fw):
 @pytest.mark.parametrize("dtype", ["int64", "uint64"])
 def test_numpy_ids_beyond_32_bits_are_dropped_whatever_width_they_get(peer, op, dtype):
     """2**32 and 2**33 + 1 read 0 and 1 where a framework cuts them to 32 bits."""
+    if dtype in peer.lacks and dtype not in peer.narrow:
+        pytest.skip("the framework has no such dtype, and refuses NumPy's")
     far = np.array([0, 2**32, 1, 2**33 + 1, 2**32 - 1, 1], dtype)
     x = cases.data("float32", 6)
     got = getattr(at, op)(peer.array(x, "float32"), far, 2)

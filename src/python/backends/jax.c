@@ -299,6 +299,15 @@ static void fill(at_backend *be)
     };
 }
 
+/* A private attribute before JAX 0.4.36. */
+static PyObject *name_of_committed(PyObject *jax)
+{
+    PyObject *array = pa_resolve(jax, "Array");
+    bool is_public = array != NULL && PyObject_HasAttrString(array, "committed");
+    Py_XDECREF(array);
+    return PyUnicode_InternFromString(is_public ? "committed" : "_committed");
+}
+
 static int resolve(jax_state *st, PyObject *jax)
 {
     static const char *const path[] = {
@@ -355,12 +364,21 @@ static int wake(pa_state *home, at_backend *be, PyObject *jax)
     return 0;
 }
 
-/* Arrays, and what stands for them in traces; dimension expressions of exported programs are symbols. */
+/* Whether a type derives from a class of a module that may not be there. */
+static bool derives_from(const char *module, const char *name, PyTypeObject *type)
+{
+    PyObject *home = pa_loaded(module);
+    return home != NULL && pa_derives(home, name, type);
+}
+
+/* Arrays, and what stands for them in traces; dimension expressions of exported programs are symbols. The arrays of older
+ * JAX derive from nothing: jax.Array, an abstract class, only claims them. */
 static int owns(PyObject *jax, PyTypeObject *type)
 {
-    if (pa_derives(jax, "Array", type) || pa_derives(jax, "core.Tracer", type)) return 1;
-    PyObject *shapes = pa_loaded("jax._src.export.shape_poly");
-    return shapes != NULL && pa_derives(shapes, "_DimExpr", type) ? 2 : 0;
+    if (pa_derives(jax, "Array", type) || pa_derives(jax, "core.Tracer", type) ||
+        derives_from("jax._src.array", "ArrayImpl", type))
+        return 1;
+    return derives_from("jax._src.export.shape_poly", "_DimExpr", type) ? 2 : 0;
 }
 
 static int visit_state(at_backend *be, visitproc visit, void *arg)
@@ -384,6 +402,7 @@ static void clear(at_backend *be)
 
 const pa_framework pa_jax = {
     .module = "jax",
+    .oldest = "0.4.34", /* 0.4.33 is withdrawn from PyPI, 0.4.32 has no jaxlib there */
     .arrays = offsetof(pa_state, jax),
     .symbols = offsetof(pa_state, jax_symbol),
     .wake = wake,

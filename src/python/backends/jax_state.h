@@ -77,7 +77,7 @@ enum {
 #define CONSTANTS(X)                                                                               \
     X(dtype, PyUnicode_InternFromString("dtype"))                                                  \
     X(shape, PyUnicode_InternFromString("shape"))                                                  \
-    X(committed, PyUnicode_InternFromString("committed"))                                          \
+    X(committed, name_of_committed(jax))                                                           \
     X(sharding, PyUnicode_InternFromString("sharding"))                                            \
     X(mesh, PyUnicode_InternFromString("mesh"))                                                    \
     X(named_mode, Py_BuildValue("(s)", "mode"))                                                    \

@@ -386,9 +386,8 @@ static PyArray_Descr *sum_dtype(at_array x)
 static at_status recast(at_context *cx, const at_backend *be, at_array owned, at_array like,
                         at_array *out)
 {
-    PyArray_Descr *d = PyArray_DESCR(array_of(like));
-    Py_INCREF(d);
-    PyObject *y = PyArray_CastToType(array_of(owned), d, 0);
+    PyArray_Descr *d = PyArray_DescrNewByteorder(PyArray_DESCR(array_of(like)), NPY_NATIVE);
+    PyObject *y = d == NULL ? NULL : PyArray_CastToType(array_of(owned), d, 0);
     Py_DECREF((PyObject *)owned.p);
     return pn_result(cx, be, y, out);
 }

@@ -886,6 +886,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *tensorflow)
 
 const pa_framework pa_tensorflow = {
     .module = "tensorflow",
+    .oldest = "2.13",
     .arrays = offsetof(pa_state, tensorflow),
     .symbols = offsetof(pa_state, tensorflow_symbol),
     .wake = wake,

@@ -896,6 +896,7 @@ static int wake(pa_state *pst, at_backend *be, PyObject *torch)
 
 const pa_framework pa_torch = {
     .module = "torch",
+    .oldest = "2.1",
     .arrays = offsetof(pa_state, torch),
     .symbols = offsetof(pa_state, torch_symbol),
     .wake = wake,

@@ -36,6 +36,25 @@ def test_results_stay_on_the_device_of_committed_arrays(devices, family):
     check(calls, got, eager(calls))
 
 
+@FAMILIES
+def test_no_value_is_read(family, monkeypatch):
+    """By the doors of an array to the host; JAX's transfer guard does not see them on a CPU."""
+    calls = CALLS[family]
+    given, want = [jnp.asarray(x) for x in arrays_for(calls)], eager(calls)
+
+    def read(self, *args, **kwargs):
+        raise AssertionError("a value was read")
+
+    kind = type(jnp.ones(2))
+    for door in ("__array__", "item", "__index__", "__int__", "__float__", "__bool__", "tolist"):
+        monkeypatch.setattr(kind, door, read)
+    with pytest.raises(AssertionError, match="read"):
+        int(jnp.ones(()))
+    got = program(calls)(*given)
+    monkeypatch.undo()
+    check(calls, got, want)
+
+
 def test_results_of_uncommitted_arrays_stay_uncommitted():
     x, ids = jnp.arange(4.0), jnp.array([0, 1, 1, 0])
     for y in (

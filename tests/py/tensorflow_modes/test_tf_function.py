@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow_calls import CALLS, array_names, difference, inputs, program
+from tensorflow_calls import CALLS, array_names, difference, inputs, program, takes
 
 import anytensor as at
 
@@ -34,6 +34,29 @@ def check(family, got, want, where):
 def test_every_function_is_called_in_a_graph():
     names = {name for calls in CALLS.values() for call in calls for name in call.__code__.co_names}
     assert set(at._core.ops) <= names
+
+
+@family
+def test_no_value_is_read(family, monkeypatch):
+    """Eager tensors whose doors to the host are shut. Counts in host memory are left out: they are compared with the
+    total (SEMANTICS 9)."""
+    calls = [call for call in CALLS[family] if "counts" not in takes(call)]
+    given = {name: tf.constant(x) for name, x in inputs().items()} | {"n": 4, "total": 7}
+
+    def read(self, *args, **kwargs):
+        raise AssertionError("a value was read")
+
+    def run():
+        return [call(*[given[name] for name in takes(call)]) for call in calls]
+
+    want = run()
+    for door in ("numpy", "__array__", "_numpy", "__index__", "__int__", "__float__", "__bool__"):
+        monkeypatch.setattr(type(tf.constant(0)), door, read)
+    with pytest.raises(AssertionError, match="read"):
+        int(tf.constant(1))
+    got = run()
+    monkeypatch.undo()
+    check(family, got, want, "without a read")
 
 
 @how

@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from torch_calls import COMPILES
 
 import anytensor
+
+pytestmark = COMPILES
 
 # Each build is imported in a child of its own; torch is imported once, before.
 PROGRAM = """

@@ -7,6 +7,7 @@ import torch
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch_calls import (
     CALLS,
+    COMPILES,
     FEW,
     FEWER,
     PLAIN_CALLS,
@@ -20,6 +21,7 @@ from torch_calls import (
 
 import anytensor as at
 
+pytestmark = COMPILES
 SIZES = ((7, 4), (11, 6), (29, 9))
 
 

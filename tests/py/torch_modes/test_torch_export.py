@@ -4,9 +4,11 @@ import io
 
 import pytest
 import torch
-from torch_calls import CALLS, FEW, arguments, check, eager, program, tensor_names
+from torch_calls import CALLS, COMPILES, FEW, arguments, check, eager, program, tensor_names
 
 import anytensor as at
+
+pytestmark = COMPILES
 
 # torch.export cannot reshape a dynamic (n, 3) to (3, n): tests/xfail/torch.txt
 SWAP = "layout-14"

@@ -8,6 +8,7 @@ import inspect
 
 import pytest
 import torch
+from torch_calls import COMPILES
 
 import anytensor as at
 
@@ -319,8 +320,15 @@ def test_rows_behind_the_last_run_get_exactly_zero(name):
     got, want = grad(x), grad(rows())
     assert (got[tail] == 0).all()
     close(got, want, 1e-14)
+
+
+@COMPILES
+@pytest.mark.parametrize("name", SHORT)
+def test_rows_behind_the_last_run_get_zero_when_compiled(name):
+    fn, c = SHORT[name], f64(*((4, 2) if "softmax" not in name else (9, 2)), seed=8)
+    grad = torch.func.grad(lambda x: (fn(x) * c).sum())
     compiled = torch.compile(grad, fullgraph=True, backend="aot_eager")
-    close(compiled(x), want, 1e-12)
+    close(compiled(poisoned([6, 7, 8])), grad(rows()), 1e-12)
 
 
 @pytest.mark.parametrize("name", SEGMENT)
@@ -499,6 +507,7 @@ def test_gradients_keep_the_dtype(name, dtype):
 GROUPS = {"segment": SEGMENT, "partition": PARTITION, "plain": PLAIN}
 
 
+@COMPILES
 @pytest.mark.parametrize("group", GROUPS)
 def test_compiled_gradients(group):
     """One graph for the whole group; each function has operands of its own."""
@@ -528,6 +537,7 @@ def test_functional_gradients(group):
             close(g, w, 1e-12)
 
 
+@COMPILES
 def test_compiled_functional_gradients_of_both_orders():
     fns = [ALL[name] for name in ("segment_max", "segment_softmax", "segment_variance", "partition_softmax")]
     x = rows()

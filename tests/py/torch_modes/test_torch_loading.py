@@ -5,6 +5,7 @@ import sys
 import textwrap
 
 import pytest
+from torch_calls import COMPILES
 
 
 def run(program):
@@ -54,6 +55,7 @@ import anytensor as at
 """
 
 
+@COMPILES
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
@@ -68,6 +70,7 @@ def test_functions_are_known_in_any_order(program):
     assert run(program) == ["True", "True"]
 
 
+@COMPILES
 @pytest.mark.slow
 def test_nothing_is_imported_and_eager_calls_do_not_load_dynamo():
     out = run(

@@ -53,6 +53,14 @@ def test_fake_tensors(family):
     assert all(g.fake_mode is mode and g.device.type == "cpu" for g in got)
 
 
+def test_compiled_code_may_break_its_graph_at_our_calls():
+    """With fullgraph from torch 2.6 on; every version compiles what stands around the calls."""
+    ids = torch.tensor([0, 1, 0])
+    job = torch.compile(lambda x: at.segment_sum(torch.exp(x), ids, 2) * 2, backend="eager")
+    x = torch.tensor([1.0, 2.0, 3.0])
+    torch.testing.assert_close(job(x), at.segment_sum(torch.exp(x), ids, 2) * 2)
+
+
 @FAMILIES
 def test_meta_tensors(family):
     """Dtype and shape are right, and every result lies on the device of its operands."""

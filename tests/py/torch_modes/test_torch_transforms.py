@@ -7,7 +7,7 @@ import torch
 import torch.autograd.forward_ad as forward_ad
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch_calls import CALLS, arguments, check, eager, program, tensor_names
+from torch_calls import CALLS, COMPILES, arguments, check, eager, program, tensor_names
 
 import anytensor as at
 
@@ -269,7 +269,15 @@ def test_a_default_dtype_is_followed():
         torch.set_default_dtype(torch.float64)
         assert at.mean(whole).dtype == torch.float64
         assert at.segment_count(whole, 4).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@COMPILES
+def test_a_default_dtype_is_followed_when_compiled():
+    try:
+        torch.set_default_dtype(torch.float64)
         compiled = torch.compile(lambda x: at.mean(x), fullgraph=True, backend="eager")
-        assert compiled(whole).dtype == torch.float64
+        assert compiled(torch.tensor([1, 2, 3])).dtype == torch.float64
     finally:
         torch.set_default_dtype(torch.float32)

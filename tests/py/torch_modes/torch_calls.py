@@ -7,9 +7,11 @@ import inspect
 from typing import NamedTuple
 
 import torch
+from frameworks import needs
 
 import anytensor as at
 
+COMPILES = needs("torch", "2.6", "Dynamo and torch.export take builtins into their graphs")
 inf, nan = float("inf"), float("nan")
 
 
