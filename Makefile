@@ -25,7 +25,8 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests docs-tests coverage test-min \
+.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
+        docs-tests parity coverage test-min \
         $(addprefix py-tests-,$(SELECTIONS)) $(addprefix min-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
@@ -33,7 +34,8 @@ help:
 	@echo "make test-min              Python tests with the oldest supported versions (2 GB to fetch; needs Python 3.11)"
 	@echo "make lint | format         check | apply the formatters; folder and frame rules; generated files"
 	@echo "make py-tests-NAME         of these, the tests of one framework: $(SELECTIONS)"
-	@echo "make fuzz [SECONDS=60]     each fuzz target for so long, from fuzz/corpus; needs clang"
+	@echo "make fuzz [SECONDS=60]     fuzz-c: each target for so long, from fuzz/corpus (needs clang);"
+	@echo "                           fuzz-py: every function on every framework beside an oracle, so long in all"
 	@echo "make aarch64               C library and tests for 64-bit ARM, run by qemu where it is found"
 	@echo "make coverage              lines and branches of C and Python that the tests reach"
 	@echo "make bench                 speed against the reference, in ratios"
@@ -69,9 +71,9 @@ $(VENV)/.installed: $(SOURCES) | $(VENV)/.made
 	@touch $@
 
 # ---- test: the summary lines of ctest and pytest come last
-test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests py-tests
+test: c-tests c-asan c-tsan c-valgrind numpy-tests docs-tests parity py-tests
 	@cat build/summary.c-tests build/summary.c-asan build/summary.c-tsan build/summary.c-valgrind
-	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests $(addprefix py-tests-,$(SELECTIONS))
+	@$(PYTHON) tools/test_summary.py numpy-tests docs-tests parity $(addprefix py-tests-,$(SELECTIONS))
 
 # $(1) folder and name, $(2) CMake options, $(3) options of ctest
 define ctest
@@ -117,7 +119,8 @@ endif
 # ---- fuzz: what was found beside the corpus lies in build/fuzz-NAME, crashes in build/crash-NAME-*
 SECONDS ?= 60
 TARGETS := segment_fold segment_softmax partition
-fuzz: $(VENV)/.dev | build
+fuzz: fuzz-c fuzz-py
+fuzz-c: $(VENV)/.dev | build
 	@command -v clang >/dev/null || { echo "fuzz: clang is not installed"; exit 1; }
 	@$(BIN)/cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	    -DANYTENSOR_FUZZ=ON >build/fuzz.log && $(BIN)/cmake --build build/fuzz >>build/fuzz.log || { cat build/fuzz.log; exit 1; }
@@ -126,6 +129,12 @@ fuzz: $(VENV)/.dev | build
 	    AT_NUM_THREADS=$${AT_NUM_THREADS:-4} build/fuzz/fuzz/fuzz_$$name -max_total_time=$(SECONDS) -max_len=400 -timeout=60 \
 	        -rss_limit_mb=0 -verbosity=0 -print_final_stats=1 -artifact_prefix=build/crash-$$name- \
 	        build/fuzz-$$name fuzz/corpus/$$name || exit 1; done
+
+# One process per framework, with an equal share of the time; new calls each time, and what failed before comes first.
+fuzz-py: build/wheel
+	@failed=0; for only in $(filter-out jax_modes,$(SELECTIONS)); do echo "== fuzz-py: $$only"; \
+	    CONTRACT_SECONDS=$$(( $(SECONDS) / 5 )) $(BIN)/python -m pytest -q --tb=short tests/py/contract --only $$only || failed=1; \
+	done; exit $$failed
 
 # One wheel serves both environments; build/wheel-tree makes a second build incremental.
 build/wheel: $(SOURCES) $(VENV)/.dev | build
@@ -182,6 +191,11 @@ min-jax: export XLA_FLAGS := --xla_backend_optimization_level=0 --xla_llvm_disab
 docs-tests: build/wheel
 	$(call pytest,$(BIN)/python,$@,--dist loadfile,docs)
 
+# The tests of the release that this one stands in for, from PyPI.
+parity: build/wheel
+	@echo "== $@"
+	@bash -c 'set -o pipefail; $(BIN)/python tests/parity/reference.py -n $(TEST_JOBS) 2>&1 | tee build/$@.log'
+
 # ---- coverage: all tests again, on a build that counts; the lines and branches that none reached are listed
 $(VENV)/.coverage: $(VENV)/.dev
 	@$(BIN)/python $(PIP) 'gcovr>=7' 'coverage>=7.4' 'pytest-cov>=5'
@@ -226,6 +240,7 @@ $(VENV)/.bench: $(VENV)/.dev
 bench: build/wheel $(REF)/.made $(VENV)/.bench
 	@$(BIN)/python bench/run.py --reference $(CURDIR)/$(REF)/bin/python
 	@$(BIN)/python bench/large.py
+	@$(BIN)/python bench/trees.py
 
 clean:
 	rm -rf build dist

@@ -194,7 +194,7 @@ EVERY_OP = {
         "f(x, ids)",
         {
             "numpy": "numpy.take",
-            "torch": "torch.take",
+            "torch": ("torch.Tensor.__getitem__", "f(x, ids)"),  # torch.take knows one axis only
             "jax": "jax.numpy.take",
             "tensorflow": "tensorflow.gather",
         },
@@ -290,6 +290,87 @@ EVERY_OP = {
             "tensorflow": ("tensorflow.range", "f(16)"),
         },
     ),
+    "cast": (
+        "f(x, float64)",
+        {"numpy": "numpy.ndarray.astype", "torch": "torch.Tensor.to", "tensorflow": "tensorflow.cast"},
+    ),
+    "transpose": (
+        "f(xx)",
+        {
+            "numpy": "numpy.transpose",
+            "torch": "torch.t",
+            "jax": "jax.numpy.transpose",
+            "tensorflow": "tensorflow.transpose",
+        },
+    ),
+    "stack": (
+        "f([x, y])",
+        {
+            "numpy": "numpy.stack",
+            "torch": "torch.stack",
+            "jax": "jax.numpy.stack",
+            "tensorflow": "tensorflow.stack",
+        },
+    ),
+    "split": (
+        "f(x, 2)",
+        {
+            "numpy": "numpy.split",
+            "torch": "torch.tensor_split",
+            "jax": "jax.numpy.split",
+            "tensorflow": "tensorflow.split",
+        },
+    ),
+    "matmul": (
+        "f(x, xx)",
+        {
+            "numpy": "numpy.matmul",
+            "torch": "torch.matmul",
+            "jax": "jax.numpy.matmul",
+            "tensorflow": ("tensorflow.linalg.matvec", "f(xx, x, transpose_a=True)"),
+        },
+    ),
+    "is_nan": (
+        "f(x)",
+        {
+            "numpy": "numpy.isnan",
+            "torch": "torch.isnan",
+            "jax": "jax.numpy.isnan",
+            "tensorflow": "tensorflow.math.is_nan",
+        },
+    ),
+    "is_inf": (
+        "f(x)",
+        {
+            "numpy": "numpy.isinf",
+            "torch": "torch.isinf",
+            "jax": "jax.numpy.isinf",
+            "tensorflow": "tensorflow.math.is_inf",
+        },
+    ),
+    "is_finite": (
+        "f(x)",
+        {
+            "numpy": "numpy.isfinite",
+            "torch": "torch.isfinite",
+            "jax": "jax.numpy.isfinite",
+            "tensorflow": "tensorflow.math.is_finite",
+        },
+    ),
+    "fill_nan_mask": ("f(x, 0.0)", {}),
+    "nan_to_num": (
+        "f(x)",
+        {"numpy": "numpy.nan_to_num", "torch": "torch.nan_to_num", "jax": "jax.numpy.nan_to_num"},
+    ),
+    "equal_nan": ("f(x, y)", {}),
+    "segment_prod": ("f(xx, ids, 4)", {"tensorflow": "tensorflow.math.unsorted_segment_prod"}),
+    "segment_any": ("f(mask, ids, 4)", {}),
+    "segment_all": ("f(mask, ids, 4)", {}),
+    "segment_std": ("f(xx, ids, 4)", {}),
+    "segment_argmin": ("f(xx, ids, 4)", {}),
+    "segment_argmax": ("f(xx, ids, 4)", {}),
+    "segment_logsumexp": ("f(x, ids, 4)", {}),
+    "segment_attention": ("f(x, xx, ids, 4)", {}),
     "segment_sum": (
         "f(xx, ids, 4)",
         {"jax": "jax.ops.segment_sum", "tensorflow": "tensorflow.math.unsorted_segment_sum"},

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = "docs/api.txt"
-MODULES = ["anytensor", "anytensor.native"]
+MODULES = ["anytensor", "anytensor.lengths", "anytensor.native", "anytensor.tree"]
 HEAD = "# Public names and signatures, written by tools/api.py --write."
 
 
@@ -33,12 +33,17 @@ def surface(modules=MODULES):
 
 
 def signature(thing):
-    if not callable(thing) or isinstance(thing, type(inspect)):
+    """Without annotations, which refuse no call; "" of what is another library's, or has none."""
+    ours = str(getattr(thing, "__module__", "")).startswith("anytensor")
+    if not callable(thing) or not ours:
         return ""
     try:
-        return re.sub(r" at 0x[0-9a-f]+", "", str(inspect.signature(thing)))
+        found = inspect.signature(thing)
     except ValueError:
         return ""
+    plain = [p.replace(annotation=p.empty) for p in found.parameters.values()]
+    text = str(found.replace(parameters=plain, return_annotation=found.empty))
+    return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
 # ---- comparing two lists

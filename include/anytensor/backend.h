@@ -26,6 +26,7 @@ extern "C" {
 #define ATI_CTYPE_INDEX at_array    /* integral, any width */
 #define ATI_CTYPE_MASK at_array     /* cast to bool */
 #define ATI_CTYPE_VALUE at_array    /* a scalar or an array; cast by the op itself */
+#define ATI_CTYPE_BOUND at_array    /* the same; a number of NumPy is read at once */
 #define ATI_CTYPE_LIKE at_array     /* decides the backend, dtype and device only; may be nil */
 #define ATI_CTYPE_LIST at_list      /* data operands */
 #define ATI_CTYPE_SIZE at_dim       /* one size, not negative */

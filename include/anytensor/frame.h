@@ -36,14 +36,24 @@ enum {
     AT_UNTRACKED = 2u /* no derivative will be taken, whatever the arrays say */
 };
 
-typedef struct at_context {
+typedef struct at_context at_context;
+
+/** Keeps the ids of partitions for later calls on the very same array. find leaves out nil where it has none of this
+ *  length; what it gives is a new reference. */
+typedef struct at_memo {
+    at_status (*find)(at_context *cx, at_array partitions, at_dim total_length, at_array *out);
+    at_status (*keep)(at_context *cx, at_array partitions, at_array ids);
+} at_memo;
+
+struct at_context {
     at_status status; /* the first error, or AT_OK */
     unsigned flags;
     const at_backend *home;    /* backend of calls that hold nothing but scalars */
     const at_allocator *alloc; /* NULL: the C library's */
+    const at_memo *memo;       /* NULL: nothing is kept */
     const char *op; /* the outermost operation in which the first error happened, or NULL */
     char text[AT_MESSAGE_SIZE];
-} at_context;
+};
 
 typedef struct at_frame {
     at_context *cx;

@@ -414,6 +414,91 @@ AT_API at_array at_partition_max(at_frame *f, at_array x, at_array partitions, a
 AT_API at_array at_partition_softmax(at_frame *f, at_array logits, at_array partitions,
                                      at_dim total_length);
 
+/* --- more segment functions, ours -------------------------------------------------------------------- */
+
+/** Product of the rows of x per segment.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   x's (integers wrap; half types multiply in float32); bool multiplies in the default integer.
+ *  Empty    1.                               NaN      a NaN in a segment gives NaN there.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.
+ *  Differs  the first and second derivative are right beside zeros on every framework: of one zero in a
+ *           segment the other rows' product, of two 0. An infinite or NaN row takes none itself. */
+AT_API at_array at_segment_prod(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                                bool sorted);
+
+/** Whether some row of x is true per segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   any, as truth: what is not 0 is true, NaN too. The result is bool.
+ *  Empty    False.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_any(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** Whether all rows of x are true per segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   any, as truth: what is not 0 is true, NaN too. The result is bool.
+ *  Empty    True.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_all(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** Standard deviation of the rows of x per segment: the root of the population variance.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   floating dtypes are kept (half types compute in float32); others give the default float.
+ *  Empty    0.                               NaN      a NaN in a segment gives NaN there.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.                  Cost     two passes: the mean is taken off first.
+ *  Differs  where the variance is 0 (one row, or equal ones) the derivative is 0, never NaN. */
+AT_API at_array at_segment_std(at_frame *f, at_array x, at_array segment_ids, at_dim num_segments,
+                               bool sorted);
+
+/** The row of x, by its number, that holds the smallest element of its segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   the default integer, of any x. It has no derivative.
+ *  Empty    E, the number of rows: out of range, never a wrong row.
+ *  NaN      the first NaN of a segment is its smallest element. Of equal elements it is the first.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_argmin(at_frame *f, at_array x, at_array segment_ids,
+                                  at_dim num_segments, bool sorted);
+
+/** The row of x, by its number, that holds the largest element of its segment, elementwise.
+ *  Shapes   x (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   the default integer, of any x. It has no derivative.
+ *  Empty    E, the number of rows: out of range, never a wrong row.
+ *  NaN      the first NaN of a segment is its largest element. Of equal elements it is the first.
+ *  Ids      outside [0, num_segments): dropped, never wrapped.
+ *  Errors   as segment_sum. */
+AT_API at_array at_segment_argmax(at_frame *f, at_array x, at_array segment_ids,
+                                  at_dim num_segments, bool sorted);
+
+/** Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way.
+ *  Shapes   logits (E, ...), segment_ids (E) -> (num_segments, ...)
+ *  Dtypes   floating dtypes are kept (half types add in float32); others give the default float.
+ *  Empty    -inf, as a segment of nothing but -inf; the derivative there is 0.
+ *  NaN      in a segment gives NaN there, else +inf gives +inf.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   as segment_sum.
+ *  Source   its derivative is segment_softmax. */
+AT_API at_array at_segment_logsumexp(at_frame *f, at_array logits, at_array segment_ids,
+                                     at_dim num_segments, bool sorted);
+
+/** Mean of the values of each segment, weighted by the softmax of its logits.
+ *  Shapes   logits (E, H...), values (E, H..., D...), segment_ids (E) -> (num_segments, H..., D...). The shape
+ *           of logits is the beginning of that of values: a weight is for a row, or for a head of it.
+ *  Dtypes   the common dtype of logits and values (half types compute in float32); of others the default
+ *           float.
+ *  Empty    0.
+ *  NaN      or +inf in logits spoil their own segment only, as in segment_softmax; so does a segment of
+ *           nothing but -inf.
+ *  Ids      outside [0, num_segments): dropped, never wrapped; their derivative is 0.
+ *  Errors   ValueError the shape of logits does not begin that of values; as segment_sum. */
+AT_API at_array at_segment_attention(at_frame *f, at_array logits, at_array values,
+                                     at_array segment_ids, at_dim num_segments, bool sorted);
+
 /* --- slots: what the formulas above are made of -------------------------------------------------- */
 
 /** Ids cleaned once: those in [0, n) as they are, all others n. A signed dtype wide enough to hold n.
@@ -427,13 +512,14 @@ AT_API at_array at_slot_kept(at_frame *f, at_array ids, at_dim n);
  *  Shapes   ids (E) -> (n) */
 AT_API at_array at_slot_count(at_frame *f, at_array ids, at_dim n);
 
-/** Sum, smallest, largest row per slot; every slot id must lie in [0, slots). Never bool data. Empty slots
- *  hold 0, the greatest, the least value of the dtype (infinities for floats). NaN gives NaN. A
+/** Sum, smallest, largest, product of rows per slot; every slot id must lie in [0, slots). Never bool data. Empty
+ *  slots hold 0, the greatest, the least value of the dtype (infinities for floats), 1. NaN gives NaN. A
  *  derivative flows through the sum; through the others none may be relied on.
  *  Shapes   x (E, ...), slot_ids (E) -> (slots, ...) */
 AT_API at_array at_slot_sum(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 AT_API at_array at_slot_min(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 AT_API at_array at_slot_max(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
+AT_API at_array at_slot_prod(at_frame *f, at_array x, at_array slot_ids, at_dim slots);
 
 /** Row slot_ids[e] of x for each e; every slot id must lie within x.
  *  Shapes   x (S, ...), slot_ids (E) -> (E, ...) */

@@ -3,15 +3,20 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
+from jaxtyping import Integer, Shaped
 from numpy.typing import NDArray
 
 _ArrayT = TypeVar("_ArrayT")  # an array of any framework
-_Scalar: TypeAlias = float | np.generic  # beside an array; a Python scalar takes the array's dtype
+_Scalar: TypeAlias = int | float | np.generic  # beside an array; a Python scalar takes the array's dtype
 _Size: TypeAlias = int | Any  # a number, a 0-d integer array, or the framework's symbol while it traces
 
 __version__: str
-ops: tuple[str, ...]  # the names of all functions
+ops: tuple[str, ...]  # the names of the functions of arrays
 aliases: dict[str, str]  # other names of some of them
+facts: tuple[str, ...]  # those of constants, dtypes and limits
+
+class UnknownArrayError(TypeError, RuntimeError):
+    """An array was asked for, and what came is none of any framework that is loaded."""
 
 def exp(x: _ArrayT) -> _ArrayT:
     """e raised to each element."""
@@ -186,62 +191,182 @@ def arange(
 ) -> _ArrayT:
     """Evenly spaced values from start (0 if only one bound is given) up to and without stop."""
 
-def segment_sum(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_sum(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Sum of the rows of x per segment."""
 
-def segment_max(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_max(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Largest row of x per segment, elementwise."""
 
-def segment_min(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_min(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Smallest row of x per segment, elementwise."""
 
-def segment_mean(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_mean(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Mean of the rows of x per segment."""
 
-def segment_variance(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_variance(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Population variance (divided by the count) of the rows of x per segment."""
 
-def segment_normalize(x: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_normalize(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "E ..."]:
     """Each row of x over the sum of its segment; 0 where that sum is 0."""
 
-def segment_softmax(logits: _ArrayT, segment_ids: Any, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_softmax(
+    logits: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "E ..."]:
     """Softmax over the rows of each segment, elementwise: positive, and summing to 1 per segment."""
 
-def segment_count(segment_ids: _ArrayT, num_segments: _Size, sorted: bool = False) -> _ArrayT:
+def segment_count(
+    segment_ids: Integer[_ArrayT, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments"]:
     """Number of rows per segment."""
 
 def segment_min_or_constant(
-    x: _ArrayT,
-    segment_ids: Any,
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
     num_segments: _Size,
     constant: Any = 0.0,
     sorted: bool = False,
-) -> _ArrayT:
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Smallest row of x per segment, and a constant in empty segments."""
 
 def segment_max_or_constant(
-    x: _ArrayT,
-    segment_ids: Any,
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
     num_segments: _Size,
     constant: Any = 0.0,
     sorted: bool = False,
-) -> _ArrayT:
+) -> Shaped[_ArrayT, "num_segments ..."]:
     """Largest row of x per segment, and a constant in empty segments."""
 
-def partition_ids(partitions: _ArrayT, total_length: _Size) -> _ArrayT:
+def partition_ids(partitions: Integer[_ArrayT, "N"], total_length: _Size) -> Shaped[_ArrayT, "total_length"]:
     """Segment ids of consecutive runs: 0 partitions[0] times, then 1 partitions[1] times, and so on."""
 
-def partition_sum(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+def partition_sum(
+    x: Shaped[_ArrayT, "total_length ..."],
+    partitions: Integer[Any, "N"],
+    total_length: _Size,
+) -> Shaped[_ArrayT, "N ..."]:
     """Sum of each run of rows; runs are given by their lengths."""
 
-def partition_min(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+def partition_min(
+    x: Shaped[_ArrayT, "total_length ..."],
+    partitions: Integer[Any, "N"],
+    total_length: _Size,
+) -> Shaped[_ArrayT, "N ..."]:
     """Smallest row of each run, elementwise; runs are given by their lengths."""
 
-def partition_max(x: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+def partition_max(
+    x: Shaped[_ArrayT, "total_length ..."],
+    partitions: Integer[Any, "N"],
+    total_length: _Size,
+) -> Shaped[_ArrayT, "N ..."]:
     """Largest row of each run, elementwise; runs are given by their lengths."""
 
-def partition_softmax(logits: _ArrayT, partitions: Any, total_length: _Size) -> _ArrayT:
+def partition_softmax(
+    logits: Shaped[_ArrayT, "total_length ..."],
+    partitions: Integer[Any, "N"],
+    total_length: _Size,
+) -> Shaped[_ArrayT, "total_length ..."]:
     """Softmax over each run of rows; runs are given by their lengths."""
+
+def segment_prod(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Product of the rows of x per segment."""
+
+def segment_any(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Whether some row of x is true per segment, elementwise."""
+
+def segment_all(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Whether all rows of x are true per segment, elementwise."""
+
+def segment_std(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Standard deviation of the rows of x per segment: the root of the population variance."""
+
+def segment_argmin(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """The row of x, by its number, that holds the smallest element of its segment, elementwise."""
+
+def segment_argmax(
+    x: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """The row of x, by its number, that holds the largest element of its segment, elementwise."""
+
+def segment_logsumexp(
+    logits: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Logarithm of the sum of e raised to the rows of each segment, elementwise; nothing overflows on the way."""
+
+def segment_attention(
+    logits: Shaped[_ArrayT, "E ..."],
+    values: Shaped[_ArrayT, "E ..."],
+    segment_ids: Integer[Any, "E"],
+    num_segments: _Size,
+    sorted: bool = False,
+) -> Shaped[_ArrayT, "num_segments ..."]:
+    """Mean of the values of each segment, weighted by the softmax of its logits."""
 
 def align_arrays(
     *arrays: _ArrayT | _Scalar | None,
@@ -249,3 +374,27 @@ def align_arrays(
     fallback: str | None = None,
 ) -> tuple[_ArrayT | None, ...]:
     """The arrays on one framework, as a tuple."""
+
+def inf(like: Any) -> float:
+    """Infinity as a Python float, for use beside an array."""
+
+def ninf(like: Any) -> float:
+    """Minus infinity as a Python float, for use beside an array."""
+
+def nan(like: Any) -> float:
+    """NaN as a Python float, for use beside an array."""
+
+def pi(like: Any) -> float:
+    """The number pi as a Python float, for use beside an array."""
+
+def e(like: Any) -> float:
+    """The number e as a Python float, for use beside an array."""
+
+def dtype(name: str, like: Any) -> Any:
+    """The dtype of that name, as the framework of an array has it."""
+
+def finfo(x: Any) -> Any:
+    """Limits of the floating dtype of an array, as its framework says them."""
+
+def iinfo(x: Any) -> Any:
+    """Limits of the integer dtype of an array, as its framework says them."""

@@ -6,6 +6,11 @@ the import has succeeded.
 """
 
 import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ._hook import no_type_check
 
 _waiting = {}  # module name -> callbacks, in the order in which they came
 
@@ -54,7 +59,10 @@ def _drain(name):
             callback(module)
 
 
-def module_if_loaded(name, callback=None, *, raises=False):
+@no_type_check
+def module_if_loaded(
+    name: str, callback: Callable[[ModuleType], Any] | None = None, *, raises: bool = False
+) -> ModuleType | None:
     """The module of that name if it is loaded, else None; it is never imported.
 
     callback(module) runs at once if the module is loaded, otherwise as soon as it is first imported.

@@ -11,6 +11,7 @@ at_context *at_context_init(at_context *cx, const at_backend *home)
     cx->flags = 0;
     cx->home = home;
     cx->alloc = NULL;
+    cx->memo = NULL;
     cx->op = NULL;
     cx->text[0] = '\0';
     return cx;

@@ -78,3 +78,14 @@ bool ati_int_fits(at_dtype dtype, const at_scalar *s)
     if (s->range == AT_FITS_UINT64) return bits == 64;
     return s->i >= 0 && (bits == 64 || s->i < (INT64_C(1) << bits));
 }
+
+at_scalar ati_int_end(at_dtype dtype, bool least)
+{
+    bool is_signed = info[dtype].kind == 'i';
+    uint64_t top = UINT64_MAX >> (64 - 8 * info[dtype].size + (is_signed ? 1 : 0));
+    at_scalar s = {.kind = AT_WEAK_INT, .i = least ? 0 : (int64_t)top};
+    if (least && is_signed) s.i = -(int64_t)top - 1;
+    if (!least && top > INT64_MAX) s.range = AT_FITS_UINT64;
+    s.d = s.range == AT_FITS_UINT64 ? (double)top : (double)s.i;
+    return s;
+}

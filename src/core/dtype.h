@@ -20,4 +20,7 @@ at_dtype ati_dtype_promote(at_dtype a, at_dtype b, at_dtype default_float);
 /* Whether an integer scalar has a value of this integer dtype. */
 bool ati_int_fits(at_dtype dtype, const at_scalar *s);
 
+/* The least or the greatest value of an integer dtype. */
+at_scalar ati_int_end(at_dtype dtype, bool least);
+
 #endif

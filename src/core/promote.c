@@ -52,15 +52,24 @@ typedef struct call {
     int count;
     at_array *const *operand; /* one per argument of the op, or else */
     at_array *list;           /* the elements of its one list argument */
+    const ati_role *roles;    /* of the list, one each, and their names; NULL: all are data */
+    const char *const *names;
     const at_backend *be;
     at_array like; /* the operand that decided */
 } call;
 
 static at_array *operand(const call *c, int i) { return c->list ? &c->list[i] : c->operand[i]; }
 
-static ati_role role(const call *c, int i) { return c->list ? ATI_DATA : c->op->role[i]; }
+static ati_role role(const call *c, int i)
+{
+    if (c->roles != NULL) return c->roles[i];
+    return c->list ? ATI_DATA : c->op->role[i];
+}
 
-static const char *argument(const call *c, int i) { return c->op->argument[c->list ? 0 : i]; }
+static const char *argument(const call *c, int i)
+{
+    return c->names != NULL ? c->names[i] : c->op->argument[c->list ? 0 : i];
+}
 
 static bool is_weak(at_array a) { return a.be != NULL && (a.be->traits & AT_WEAK); }
 
@@ -109,10 +118,15 @@ static bool join(call *c)
 
 /* --- 3. single operands ---------------------------------------------------------------------------- */
 
+static const at_shape scalar_shape = {.ndim = 0};
+
+/* An op takes what from_scalar makes; a caller who gets the operands back wants an array like any other. */
 static at_array scalar(call *c, at_array a, at_dtype dtype)
 {
     at_array out = AT_NIL;
-    at_status status = c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
+    bool whole = c->roles != NULL && !(c->be->traits & AT_JOINS);
+    at_status status = whole ? c->be->full(c->f->cx, c->be, &scalar_shape, a, dtype, c->like, &out)
+                             : c->be->from_scalar(c->f->cx, c->be, a, dtype, c->like, &out);
     return ati_result(c->f, c->op->name, status, out);
 }
 
@@ -173,6 +187,7 @@ static bool settle_single(call *c)
 /* What the data operands are together. */
 typedef struct mix {
     at_dtype strong; /* common dtype of the arrays, AT_NODTYPE without any */
+    at_dtype lead;   /* of the first operand, if it is an array */
     at_dtype real;   /* of the floating ones alone: it wins over all integers, in any order */
     int weak;        /* greatest at_scalar_kind among the scalars, -1 without any */
     bool uniform;    /* all arrays have the dtype `strong` */
@@ -206,6 +221,9 @@ static at_dtype common(const call *c, const mix *m)
 {
     at_dtype t = m->real != AT_NODTYPE ? m->real : m->strong;
     const at_backend *be = c->be;
+    bool leads = c->op->rule == ATI_LEAD && m->weak < AT_WEAK_FLOAT && ati_is_integer(m->lead);
+    if (leads && m->real == AT_NODTYPE) return m->lead;
+    if (c->op->rule == ATI_LEAD && ati_is_float(m->lead)) return m->lead;
     if (m->weak == AT_WEAK_BOOL && t == AT_NODTYPE) t = AT_BOOL;
     if (m->weak == AT_WEAK_INT && (t == AT_NODTYPE || t == AT_BOOL)) t = be->default_dtype(be, 'i');
     if ((m->weak == AT_WEAK_FLOAT || c->op->rule == ATI_FLOAT) && !ati_is_float(t))
@@ -260,26 +278,49 @@ static bool gather(call *c, mix *m)
             return false;
         }
         mix_in(c, m, *operand(c, i), t);
+        if (i == 0 && !is_weak(*operand(c, i))) m->lead = t;
     }
     return true;
 }
 
+/* Another operand in the dtype of the one that leads. An integer beyond its range becomes the end of that. */
+static at_array led(call *c, at_array a, at_dtype t)
+{
+    at_dtype own = AT_NODTYPE;
+    at_scalar low = {0}, high = {0};
+    if (at_dtype_of(c->f, a, &own) == AT_OK && ati_is_integer(own) && ati_is_integer(t)) {
+        low = ati_int_end(t, true);
+        high = ati_int_end(t, false);
+        if (ati_int_fits(own, &low)) a = at_maximum(c->f, a, (at_array){&low, &at_weak});
+        if (ati_int_fits(own, &high)) a = at_minimum(c->f, a, (at_array){&high, &at_weak});
+    }
+    return at_failed(c->f) ? AT_NIL : cast(c, a, t);
+}
+
+/* Of three operands the first is a scalar: beside another one, in the first step of a formula, both would take the
+ * default dtype, whatever the third is (clip(0, 0, int8)). */
+static bool scalars_meet(const call *c)
+{
+    return c->count > 2 && role(c, 0) == ATI_DATA && is_weak(*operand(c, 0));
+}
+
 static bool settle_data(call *c)
 {
-    mix m = {AT_NODTYPE, AT_NODTYPE, -1, true, false};
+    mix m = {AT_NODTYPE, AT_NODTYPE, AT_NODTYPE, -1, true, false};
     if (!gather(c, &m)) return false;
     if (m.other) return m.weak < 0 || refuse_other(c);
     at_dtype t = common(c, &m);
     bool arrays_fit = m.uniform && t == m.strong;
     if (arrays_fit && m.weak < 0) return true;
-    bool may_stay = (c->be->traits & AT_TAKES_SCALARS) && m.strong != AT_NODTYPE && c->list == NULL;
+    bool may_stay = (c->be->traits & AT_TAKES_SCALARS) && m.strong != AT_NODTYPE &&
+                    c->list == NULL && !scalars_meet(c);
     for (int i = 0; i < c->count; i++) {
         at_array *a = operand(c, i);
         if (!is_data(c, i)) continue;
         if (is_weak(*a)) {
             if (!settle_scalar(c, i, t, may_stay)) return false;
         } else if (!arrays_fit) {
-            *a = cast(c, *a, t);
+            *a = c->op->rule == ATI_LEAD ? led(c, *a, t) : cast(c, *a, t);
         }
     }
     return !at_failed(c->f);
@@ -294,7 +335,7 @@ static bool needs_dtypes(const call *c)
         if (is_weak(*operand(c, i))) return true;
         strong++;
     }
-    return strong > 0 && c->op->rule != ATI_FREE && (strong > 1 || c->op->rule != ATI_KEEP);
+    return strong > 0 && c->op->rule != ATI_FREE && (strong > 1 || c->op->rule > ATI_LEAD);
 }
 
 static const at_backend *settle(call *c)
@@ -309,24 +350,32 @@ const at_backend *ati_promote(at_frame *f, const ati_op *op, at_array *const *op
     if (at_failed(f)) return NULL;
     const at_backend *be = op->plain ? ati_settled(f->cx, op->rule, op->operands, operands) : NULL;
     if (be != NULL) return be;
-    call c = {f, op, op->operands, operands, NULL, NULL, AT_NIL};
+    call c = {.f = f, .op = op, .count = op->operands, .operand = operands};
     return settle(&c);
 }
 
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array)
 {
     if (at_failed(f)) return NULL;
-    call c = {f, op, count, NULL, array, NULL, AT_NIL};
+    call c = {.f = f, .op = op, .count = count, .list = array};
     return settle(&c);
 }
 
-static const at_shape scalar_shape = {.ndim = 0};
+bool ati_promote_by_role(at_frame *f, const char *name, int count, at_array *array,
+                         const ati_role *roles, const char *const *names)
+{
+    if (at_failed(f)) return false;
+    const ati_op op = {.name = name, .rule = ATI_KEEP};
+    call c = {.f = f, .op = &op, .count = count, .list = array, .roles = roles, .names = names};
+    return settle(&c) != NULL;
+}
+
 static const ati_op align = {.name = "align_arrays", .operands = 1, .argument = {"arrays"}};
 
 bool ati_align(at_frame *f, int count, at_array *array)
 {
     if (at_failed(f)) return false;
-    call c = {f, &align, count, NULL, array, NULL, AT_NIL};
+    call c = {.f = f, .op = &align, .count = count, .list = array};
     if (!choose(&c) || !join(&c)) return false;
     for (int i = 0; i < count; i++) {
         if (!is_weak(array[i])) continue;

@@ -15,7 +15,7 @@ typedef enum ati_role {
     ATI_LIKE   /* decides the backend only */
 } ati_role;
 
-typedef enum ati_rule { ATI_KEEP, ATI_FLOAT, ATI_WIDEN, ATI_FREE } ati_rule;
+typedef enum ati_rule { ATI_KEEP, ATI_LEAD, ATI_FLOAT, ATI_WIDEN, ATI_FREE } ati_rule;
 
 /* What promotion has to know of an op; stamped from the table in src/ops/table.c. */
 typedef struct ati_op {
@@ -39,7 +39,7 @@ static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int c
 {
     const at_backend *be = NULL;
     at_dtype first = AT_NODTYPE;
-    bool keep = rule == ATI_KEEP || rule == ATI_FREE, weak = false;
+    bool keep = rule <= ATI_LEAD || rule == ATI_FREE, weak = false;
     for (int i = 0; i < count; i++) {
         at_array a = *operands[i];
         at_dtype t = first;
@@ -66,6 +66,11 @@ static inline const at_backend *ati_settled(at_context *cx, ati_rule rule, int c
 
 /* ati_promote() for a list of data operands of one op argument, in place. */
 const at_backend *ati_promote_list(at_frame *f, const ati_op *op, int count, at_array *array);
+
+/* ati_promote() under rule KEEP for any number of operands, in place, each with a role and a name for errors; the name of
+ * the call must outlive the context's error. False once the context has failed. */
+bool ati_promote_by_role(at_frame *f, const char *name, int count, at_array *array,
+                         const ati_role *roles, const char *const *names);
 
 /* Arrays of one backend from a list, in place: host arrays join it, scalars become 0-d arrays of their kind's default
  * dtype, nil stays nil; dtypes are left alone. False once the context has failed. */

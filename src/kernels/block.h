@@ -40,7 +40,14 @@ static inline void ati_ids_read(const ati_host *vector, int64_t start, int64_t c
     ati_ids_load(ids, vector->dtype, (const char *)vector->data + start * step, step, count);
 }
 
-/* The same of n elements by their numbers: p + list[k] * step. */
+/* Asks for the memory of an id that is soon read, or of none behind the last: a block is read at once, which the
+ * processor does not foresee, and asking for all of it at once is as slow as not to ask. */
+static inline void ati_ids_ask(const ati_host *vector, int64_t k)
+{
+    __builtin_prefetch((const char *)vector->data + k * vector->stride[0]);
+}
+
+/* Reads n elements by their numbers: p + list[k] * step. */
 void ati_ids_pick(int64_t *ids, at_dtype from, const char *p, int64_t step, const uint32_t *list,
                   int64_t n);
 

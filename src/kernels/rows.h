@@ -22,10 +22,18 @@ typedef void ati_fold_rows(const char *const *from, char *const *to, int64_t cou
 enum { ATI_RUN = 64 };
 typedef void ati_fold_run(const char *from, int64_t step, int64_t count, int64_t width, char *to);
 
-/* Folds elements, step bytes apart, into a table: element e into entry ids[e] - low of high - low entries, unless it is
- * not one of them. The same as rows of one element, without an address for each. */
-typedef void ati_fold_flat(const char *from, int64_t step, const int64_t *ids, int64_t count,
-                           int64_t low, int64_t high, char *table);
+/* Rows of one element, step bytes apart, with their ids: a block of them. */
+typedef struct ati_fold_list {
+    const char *from;
+    int64_t step, count;
+    const int64_t *ids;
+    const char *ids_ahead; /* ids of the next block, which is asked for meanwhile */
+    int64_t ids_step;
+} ati_fold_list;
+
+/* Folds such rows into a table: row e into entry ids[e] - low of high - low entries, unless it is not one of them. The
+ * same as rows of one element, without an address for each. */
+typedef void ati_fold_flat(const ati_fold_list *list, int64_t low, int64_t high, char *table);
 
 typedef struct ati_folder {
     ati_fold_rows *rows;
@@ -45,7 +53,7 @@ typedef struct ati_tile {
 
 typedef void ati_tile_loop(const ati_tile *t);
 
-/* Rows of one element, in one piece: up to ATI_TILE of them, with tables that entries at[e] belong to. */
+/* Rows of one element, in one piece: a block of them, with tables that entries at[e] belong to. */
 typedef struct ati_flat {
     int64_t count;
     const int64_t *at;   /* entries, all within the tables */
@@ -54,9 +62,16 @@ typedef struct ati_flat {
     double *sum;
     const char *total;
     char *to;
+    const char *ids_ahead; /* ids of the next block, which is asked for meanwhile */
+    int64_t ids_step;      /* bytes from one of their ids to the next */
 } ati_flat;
 
-typedef void ati_flat_loop(const ati_flat *w);
+/* By value: a compiler that sees bytes stored would otherwise read the addresses again for every element. */
+typedef void ati_flat_loop(ati_flat w);
+
+/* Entries and whether they are kept, of count rows with ids into tables of n. */
+typedef void ati_find_entries(const int64_t *ids, int64_t n, int64_t count, int64_t *at,
+                              int32_t *kept);
 
 /* A composite in two passes: add collects into sum, map makes the result from total. */
 typedef struct ati_two_pass {
@@ -65,18 +80,25 @@ typedef struct ati_two_pass {
 } ati_two_pass;
 
 typedef enum ati_pass {
-    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / total */
+    ATI_SOFTMAX,      /* sum += exp(x - p); to = exp(x - p) / total; x is at most p */
+    ATI_MILD_SOFTMAX, /* sum += exp(x); to = exp(x) / total; x is mild (ati_mild) */
     ATI_NORMALIZE,    /* sum += x; to = x / total, 0 where that is 0 */
     ATI_SOFTMAX_BACK, /* sum += x y; to = x (y - total) */
     ATI_EXTREME_BACK, /* sum += [x = p]; to = [x = p] q / total */
     ATI_PASSES
 } ati_pass;
 
+/* Whether all elements of count rows, step bytes apart, are mild: neither NaN nor so large (60, of doubles 300) that
+ * sums of their exponentials, or quotients of these, would leave the range of the dtype. */
+typedef bool ati_mild(const char *x, int64_t step, int64_t count, int64_t width);
+
 typedef struct ati_rows {
     const char *name;
-    ati_folder fold[3][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
-    ati_folder wide[AT_OTHER];    /* sums of float16, bfloat16, float32 into rows of doubles */
+    ati_find_entries *find_entries;
+    ati_folder fold[ATI_FOLDS][AT_OTHER]; /* by ati_fold and dtype; {0} where there is none */
+    ati_folder wide[AT_OTHER]; /* sums of float16, bfloat16, float32 into rows of doubles */
     ati_two_pass pass[ATI_PASSES][AT_OTHER];
+    ati_mild *mild[AT_OTHER]; /* of floats */
 } ati_rows;
 
 /* The loops for this processor; AT_SIMD=base, avx2 or avx512 asks for less. */

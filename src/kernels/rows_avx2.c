@@ -1,5 +1,6 @@
 /* The loops of rows_loops.h for processors with AVX2. Only ati_rows_here() may lead here. */
 #if defined(__x86_64__)
+#include "kernels/block.h"
 #include "kernels/element.h"
 #include "kernels/rows.h"
 

@@ -2,6 +2,7 @@
  *
  * Written so that gcc turns every inner loop into vector code: one stretch of memory in, one out, no branch per
  * element. Rows of one element have loops of their own, in which the compiler knows that. */
+#include "kernels/block.h"
 #include "kernels/element.h"
 #include "kernels/rows.h"
 
@@ -17,6 +18,7 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
 /* --- folds ---------------------------------------------------------------------------------------------- */
 
 #define KEEP_SUM(a, v) ((a) + (v))
+#define KEEP_TIMES(a, v) (1u * (a) * (v)) /* 1u: else uint16 is multiplied as int, and overflows */
 #define KEEP_LESS(a, v) ((v) < (a) ? (v) : (a))
 #define KEEP_MORE(a, v) ((v) > (a) ? (v) : (a))
 
@@ -73,16 +75,19 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
         for (; e + 4 <= count; e += 4) four_##name(from + e * step, step, acc, width);             \
         for (; e < count; e++) row_##name(from + e * step, acc, width);                            \
     }                                                                                              \
-    static void flat_##name(const char *from, int64_t step, const int64_t *ids, int64_t count,     \
-                            int64_t low, int64_t high, char *restrict table)                       \
+    static void flat_##name(const ati_fold_list *list, int64_t low, int64_t high,                  \
+                            char *restrict table)                                                  \
     {                                                                                              \
         enum { TO = sizeof(ati_memory_##to) };                                                     \
+        const ati_fold_list r = *list;                                                             \
         const uint64_t entries = (uint64_t)(high - low);                                           \
-        for (int64_t e = 0; e < count; e++) {                                                      \
-            uint64_t at = (uint64_t)ids[e] - (uint64_t)low;                                        \
+        for (int64_t e = 0; e < r.count; e++) {                                                    \
+            uint64_t at = (uint64_t)r.ids[e] - (uint64_t)low;                                      \
+            __builtin_prefetch(r.ids_ahead + e * r.ids_step);                                      \
+            __builtin_prefetch(r.from + (ATI_BLOCK + e) * r.step);                                 \
             if (at >= entries) continue;                                                           \
             ati_value_##to a = ati_load_##to(table + at * TO);                                     \
-            ati_value_##to v = (ati_value_##to)ati_load_##in(from + e * step);                     \
+            ati_value_##to v = (ati_value_##to)ati_load_##in(r.from + e * r.step);                 \
             ati_store_##to(table + at * TO, (ati_value_##to)keep(a, v));                           \
         }                                                                                          \
     }                                                                                              \
@@ -95,13 +100,14 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
             all_##name(from, step, count, width, acc);                                             \
     }
 
-/* Sums of signed integers are those of unsigned ones, where wrapping is defined. */
+/* Sums and products of signed integers are those of unsigned ones, where wrapping is defined. */
 #define SUMS(X) X(u8) X(u16) X(u32) X(u64) X(f32) X(f64)
 #define WIDE_SUMS(X) X(f16) X(bf16) X(f32)
 #define WHOLE(X) X(b8) X(i8) X(i16) X(i32) X(i64) X(u8) X(u16) X(u32) X(u64)
 #define REAL(X) X(f16) X(bf16) X(f32) X(f64)
 
 #define SUM(t) FOLD(sum_##t, t, t, ati_value_##t, KEEP_SUM)
+#define TIMES_ALL(t) FOLD(prod_##t, t, t, ati_value_##t, KEEP_TIMES)
 #define WIDE_SUM(t) FOLD(wide_##t, t, f64, float, KEEP_SUM)
 #define LEAST(t) FOLD(min_##t, t, t, ati_value_##t, KEEP_LESS)
 #define MOST(t) FOLD(max_##t, t, t, ati_value_##t, KEEP_MORE)
@@ -110,6 +116,9 @@ ATI_INLINE void fetch(const char *from, int64_t from_size, const char *to, int64
 
 SUMS(SUM)
 WIDE_SUMS(WIDE_SUM)
+SUMS(TIMES_ALL)
+TIMES_ALL(f16)
+TIMES_ALL(bf16)
 WHOLE(LEAST)
 WHOLE(MOST)
 REAL(LEAST_OR_NAN)
@@ -206,8 +215,48 @@ KEEP_IF(double, uint64_t)
 #define FLAT(t, use, rows, k)                                                                      \
     (use ? ati_load_##t(w->rows + (k) * (int64_t)sizeof(ati_memory_##t)) : (ati_value_##t)0)
 
-/* Totals are floats or doubles, aligned. */
-#define TOTAL(t, k) (((const ati_value_##t *)(const void *)w->total)[k])
+/* Rows of one element in a segment: where in the tables, and whether they are in any. */
+static void find_entries(const int64_t *ids, int64_t n, int64_t count, int64_t *restrict at,
+                         int32_t *restrict kept)
+{
+    for (int64_t e = 0; e < count; e++) {
+        bool inside = (uint64_t)ids[e] < (uint64_t)n;
+        at[e] = ids[e] & -(int64_t)inside;
+        kept[e] = inside;
+    }
+}
+
+/* Asks for the next block, bit by bit while this one waits for its entries: memory that is read in bursts of a block is
+ * not foreseen by the processor, and to ask for all of it at once is as slow as not to ask. */
+ATI_INLINE void ask_ahead(const ati_flat *w, int64_t e, int64_t size)
+{
+    __builtin_prefetch(w->ids_ahead + e * w->ids_step);
+    __builtin_prefetch(w->x + (ATI_BLOCK + e) * size);
+    __builtin_prefetch(w->to + (ATI_BLOCK + e) * size, 1);
+}
+
+/* Rows of one element on their way between tables and what is computed. Totals are floats or doubles, aligned. */
+#define ENTRIES(t)                                                                                 \
+    ATI_INLINE void collect_##t(const ati_flat *w, const ati_value_##t *terms)                     \
+    {                                                                                              \
+        double *restrict sum = w->sum;                                                             \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ask_ahead(w, e, sizeof(ati_memory_##t));                                               \
+            sum[w->at[e]] += (double)terms[e];                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    ATI_INLINE void spread_##t(const ati_flat *w, ati_value_##t *restrict totals)                  \
+    {                                                                                              \
+        const ati_value_##t *total = (const void *)w->total;                                       \
+        for (int64_t e = 0; e < w->count; e++) {                                                   \
+            ask_ahead(w, e, sizeof(ati_memory_##t));                                               \
+            totals[e] = total[w->at[e]];                                                           \
+        }                                                                                          \
+    }
+ENTRIES(f16)
+ENTRIES(bf16)
+ENTRIES(f32)
+ENTRIES(f64)
 
 /* One name per pass and dtype, each inlined for rows of one element and for others. */
 #define BOTH_WIDTHS(name)                                                                          \
@@ -232,15 +281,17 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void name##_##t##_flat(const ati_flat *w)                                               \
+    static void name##_##t##_flat(ati_flat own)                                                    \
     {                                                                                              \
-        double *restrict sum = w->sum;                                                             \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t terms[ATI_BLOCK];                                                            \
         for (int64_t e = 0; e < w->count; e++) {                                                   \
             ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
             ati_value_##t p = FLAT(t, use_p, p, w->at[e]);                                         \
             (void)b, (void)p;                                                                      \
-            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], (type)term(type, a, b, p));        \
+            terms[e] = keep_if_##type(w->kept[e], (type)term(type, a, b, p));                      \
         }                                                                                          \
+        collect_##t(w, terms);                                                                     \
     }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
@@ -261,13 +312,16 @@ KEEP_IF(double, uint64_t)
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void name##_##t##_flat(const ati_flat *w)                                               \
+    static void name##_##t##_flat(ati_flat own)                                                    \
     {                                                                                              \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t totals[ATI_BLOCK];                                                           \
         char *restrict to = w->to;                                                                 \
+        spread_##t(w, totals);                                                                     \
         for (int64_t e = 0; e < w->count; e++) {                                                   \
             ati_value_##t a = FLAT(t, YES, x, e), b = FLAT(t, use_y, y, e);                        \
             ati_value_##t p = FLAT(t, use_p, p, w->at[e]), q = FLAT(t, use_p, q, w->at[e]);        \
-            ati_value_##t s = TOTAL(t, w->at[e]);                                                  \
+            ati_value_##t s = totals[e];                                                           \
             (void)b, (void)p, (void)q;                                                             \
             type v = formula(type, a, b, p, q, s);                                                 \
             ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
@@ -276,67 +330,74 @@ KEEP_IF(double, uint64_t)
     }                                                                                              \
     BOTH_WIDTHS(name##_##t)
 
-/* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. */
-#define SOFTMAX(t, type)                                                                           \
-    ATI_INLINE void exps_##t(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)           \
+/* exp of x - p for a whole tile at once: the vector loop that pays is over its elements, not over a row's. The first
+ * pass leaves it in the result, unless that is of a half type and would round it: there both passes compute it. */
+#define SOFTMAX(name, t, type, use_p, keeps)                                                       \
+    ATI_INLINE void name##_##t##_exps(const ati_tile *w, int64_t cols, ati_value_##t *restrict y)  \
     {                                                                                              \
         for (int64_t e = 0; e < w->rows; e++)                                                      \
             for (int64_t k = 0; k < cols; k++)                                                     \
-                y[e * cols + k] = ELEMENT(t, YES, x, k) - ELEMENT(t, YES, p, k);                   \
+                y[e * cols + k] = ELEMENT(t, YES, x, k) - ELEMENT(t, use_p, p, k);                 \
         for (int64_t k = 0; k < w->rows * cols; k++) y[k] = exp_##t(y[k]);                         \
     }                                                                                              \
-    ATI_INLINE void softmax_add_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    ATI_INLINE void name##_add_##t##_cols(const ati_tile *w, int64_t cols)                         \
     {                                                                                              \
         ati_value_##t y[ATI_TILE];                                                                 \
-        exps_##t(w, cols, y);                                                                      \
+        name##_##t##_exps(w, cols, y);                                                             \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
             double *restrict sum = w->sum[e];                                                      \
+            if (keeps) memcpy(w->to[e], y + e * cols, (size_t)cols * sizeof *y);                   \
             for (int64_t k = 0; k < cols; k++) sum[k] += (double)y[e * cols + k];                  \
         }                                                                                          \
     }                                                                                              \
-    ATI_INLINE void softmax_map_##t##_cols(const ati_tile *w, int64_t cols)                        \
+    ATI_INLINE void name##_map_##t##_cols(const ati_tile *w, int64_t cols)                         \
     {                                                                                              \
         ati_value_##t y[ATI_TILE];                                                                 \
-        exps_##t(w, cols, y);                                                                      \
+        if (!keeps) name##_##t##_exps(w, cols, y);                                                 \
         for (int64_t e = 0; e < w->rows; e++) {                                                    \
             const char *total = w->total[e];                                                       \
             char *restrict to = w->to[e];                                                          \
             for (int64_t k = 0; k < cols; k++) {                                                   \
-                ati_value_##t s;                                                                   \
+                char *at = to + k * (int64_t)sizeof(ati_memory_##t);                               \
+                ati_value_##t s, v = keeps ? ati_load_##t(at) : y[e * cols + k];                   \
                 memcpy(&s, total + k * (int64_t)sizeof s, sizeof s);                               \
-                ati_store_##t(to + k * (int64_t)sizeof(ati_memory_##t), y[e * cols + k] / s);      \
+                ati_store_##t(at, v / s);                                                          \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    ATI_INLINE void flat_exps_##t(const ati_flat *w, ati_value_##t *restrict y)                    \
+    ATI_INLINE void name##_##t##_flat_exps(const ati_flat *w, ati_value_##t *restrict y)           \
     {                                                                                              \
         for (int64_t e = 0; e < w->count; e++)                                                     \
-            y[e] = FLAT(t, YES, x, e) - FLAT(t, YES, p, w->at[e]);                                 \
-        for (int64_t e = 0; e < w->count; e++) y[e] = exp_##t(y[e]);                               \
+            y[e] = FLAT(t, YES, x, e) - FLAT(t, use_p, p, w->at[e]);                               \
+        for (int64_t e = 0; e < w->count; e++) y[e] = keep_if_##type(w->kept[e], exp_##t(y[e]));   \
     }                                                                                              \
-    static void softmax_add_##t##_flat(const ati_flat *w)                                          \
+    static void name##_add_##t##_flat(ati_flat own)                                                \
     {                                                                                              \
-        ati_value_##t y[ATI_TILE];                                                                 \
-        double *restrict sum = w->sum;                                                             \
-        flat_exps_##t(w, y);                                                                       \
-        for (int64_t e = 0; e < w->count; e++)                                                     \
-            sum[w->at[e]] += (double)keep_if_##type(w->kept[e], y[e]);                             \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t y[ATI_BLOCK];                                                                \
+        name##_##t##_flat_exps(w, y);                                                              \
+        if (keeps) memcpy(w->to, y, (size_t)w->count * sizeof *y);                                 \
+        collect_##t(w, y);                                                                         \
     }                                                                                              \
-    static void softmax_map_##t##_flat(const ati_flat *w)                                          \
+    static void name##_map_##t##_flat(ati_flat own)                                                \
     {                                                                                              \
-        ati_value_##t y[ATI_TILE];                                                                 \
-        char *restrict to = w->to;                                                                 \
-        flat_exps_##t(w, y);                                                                       \
-        for (int64_t e = 0; e < w->count; e++) y[e] = y[e] / TOTAL(t, w->at[e]);                   \
+        const ati_flat *w = &own;                                                                  \
+        ati_value_##t y[ATI_BLOCK], totals[ATI_BLOCK];                                             \
+        spread_##t(w, totals);                                                                     \
+        if (keeps)                                                                                 \
+            memcpy(y, w->to, (size_t)w->count * sizeof *y);                                        \
+        else                                                                                       \
+            name##_##t##_flat_exps(w, y);                                                          \
         for (int64_t e = 0; e < w->count; e++)                                                     \
-            ati_store_##t(to + e * (int64_t)sizeof(ati_memory_##t),                                \
-                          keep_if_##type(w->kept[e], y[e]));                                       \
+            ati_store_##t(w->to + e * (int64_t)sizeof(ati_memory_##t),                             \
+                          keep_if_##type(w->kept[e], y[e] / totals[e]));                           \
     }                                                                                              \
-    BOTH_WIDTHS(softmax_add_##t)                                                                   \
-    BOTH_WIDTHS(softmax_map_##t)
+    BOTH_WIDTHS(name##_add_##t)                                                                    \
+    BOTH_WIDTHS(name##_map_##t)
 
-#define TWO_PASSES(t, type)                                                                        \
-    SOFTMAX(t, type)                                                                               \
+#define TWO_PASSES(t, type, keeps)                                                                 \
+    SOFTMAX(softmax, t, type, YES, keeps)                                                          \
+    SOFTMAX(mild_softmax, t, type, NO, keeps)                                                      \
     ADD(normalize_add, t, type, NO, NO, ITSELF)                                                    \
     MAP(normalize_map, t, type, NO, NO, SHARE)                                                     \
     ADD(softmax_back_add, t, type, YES, NO, TIMES)                                                 \
@@ -344,10 +405,37 @@ KEEP_IF(double, uint64_t)
     ADD(extreme_back_add, t, type, NO, YES, IS_PEAK)                                               \
     MAP(extreme_back_map, t, type, NO, YES, SHARE_OF_PEAK)
 
-TWO_PASSES(f16, float)
-TWO_PASSES(bf16, float)
-TWO_PASSES(f32, float)
-TWO_PASSES(f64, double)
+TWO_PASSES(f16, float, NO)
+TWO_PASSES(bf16, float, NO)
+TWO_PASSES(f32, float, YES)
+TWO_PASSES(f64, double, YES)
+
+/* Whether all elements of count rows, step bytes apart, are mild. NaN is not. */
+#define MILD(t, limit)                                                                             \
+    ATI_INLINE int some_wild_##t(const char *x, int64_t count)                                     \
+    {                                                                                              \
+        int wild = 0;                                                                              \
+        for (int64_t k = 0; k < count; k++) {                                                      \
+            ati_value_##t v = ati_load_##t(x + k * (int64_t)sizeof(ati_memory_##t));               \
+            wild |= !((v <= (limit)) & (v >= -(limit)));                                           \
+        }                                                                                          \
+        return wild;                                                                               \
+    }                                                                                              \
+    static bool mild_##t(const char *x, int64_t step, int64_t count, int64_t width)                \
+    {                                                                                              \
+        int wild = 0;                                                                              \
+        if (step == width * (int64_t)sizeof(ati_memory_##t)) {                                     \
+            width *= count;                                                                        \
+            count = 1;                                                                             \
+        }                                                                                          \
+        for (int64_t e = 0; e < count; e++) wild |= some_wild_##t(x + e * step, width);            \
+        return !wild;                                                                              \
+    }
+
+MILD(f16, 60.f)
+MILD(bf16, 60.f)
+MILD(f32, 60.f)
+MILD(f64, 300.)
 
 /* --- the table ------------------------------------------------------------------------------------------ */
 
@@ -382,6 +470,7 @@ TWO_PASSES(f64, double)
 
 const ati_rows TABLE(ATI_ROWS_NAME) = {
     .name = TEXT(ATI_ROWS_NAME),
+    .find_entries = find_entries,
     .fold[ATI_FOLD_SUM] = {[AT_INT8] = FOLDER(sum_u8),
                            [AT_INT16] = FOLDER(sum_u16),
                            [AT_INT32] = FOLDER(sum_u32),
@@ -394,11 +483,28 @@ const ati_rows TABLE(ATI_ROWS_NAME) = {
                            [AT_FLOAT64] = FOLDER(sum_f64)},
     .fold[ATI_FOLD_MIN] = OF_ALL(min),
     .fold[ATI_FOLD_MAX] = OF_ALL(max),
+    .fold[ATI_FOLD_PROD] = {[AT_INT8] = FOLDER(prod_u8),
+                            [AT_INT16] = FOLDER(prod_u16),
+                            [AT_INT32] = FOLDER(prod_u32),
+                            [AT_INT64] = FOLDER(prod_u64),
+                            [AT_UINT8] = FOLDER(prod_u8),
+                            [AT_UINT16] = FOLDER(prod_u16),
+                            [AT_UINT32] = FOLDER(prod_u32),
+                            [AT_UINT64] = FOLDER(prod_u64),
+                            [AT_FLOAT16] = FOLDER(prod_f16),
+                            [AT_BFLOAT16] = FOLDER(prod_bf16),
+                            [AT_FLOAT32] = FOLDER(prod_f32),
+                            [AT_FLOAT64] = FOLDER(prod_f64)},
     .wide = {[AT_FLOAT16] = FOLDER(wide_f16),
              [AT_BFLOAT16] = FOLDER(wide_bf16),
              [AT_FLOAT32] = FOLDER(wide_f32)},
     .pass = {[ATI_SOFTMAX] = OF_FLOATS(softmax),
+             [ATI_MILD_SOFTMAX] = OF_FLOATS(mild_softmax),
              [ATI_NORMALIZE] = OF_FLOATS(normalize),
              [ATI_SOFTMAX_BACK] = OF_FLOATS(softmax_back),
              [ATI_EXTREME_BACK] = OF_FLOATS(extreme_back)},
+    .mild = {[AT_FLOAT16] = mild_f16,
+             [AT_BFLOAT16] = mild_bf16,
+             [AT_FLOAT32] = mild_f32,
+             [AT_FLOAT64] = mild_f64},
 };

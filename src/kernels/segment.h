@@ -7,14 +7,21 @@
 
 #include "kernels/host.h"
 
-typedef enum ati_fold { ATI_FOLD_SUM, ATI_FOLD_MIN, ATI_FOLD_MAX } ati_fold;
+typedef enum ati_fold {
+    ATI_FOLD_SUM,
+    ATI_FOLD_MIN,
+    ATI_FOLD_MAX,
+    ATI_FOLD_PROD,
+    ATI_FOLDS
+} ati_fold;
 
 /* x (E, ...), ids (E) -> out (n, ...), row-major, fully written. out has x's dtype, or one that x is cast to
  * first. False only for no memory for temporaries: at most a table of the size of out per thread, and 4 bytes per row.
  *   sum   empty 0; integers wrap; half types add in double; a float32 segment of more than 1,024 rows
  *         adds in double; never bool
  *   min   empty +inf, the greatest integer, True; a NaN gives NaN wherever it stands
- *   max   empty -inf, the least integer, False; the same */
+ *   max   empty -inf, the least integer, False; the same
+ *   prod  empty 1; integers wrap; half types round at each step; never bool */
 bool ati_k_segment_fold(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out);
 
 /* The mean of each segment, 0 where it is empty: x (E, ...), ids (E) -> out (n, ...), row-major, floats, to which x
@@ -41,6 +48,10 @@ bool ati_k_segment_softmax_back(const ati_host *y, const ati_host *dy, const ati
  * and dpeak (n, ...), ids (E) -> dx (E, ...), row-major, all of one float dtype; elsewhere zero. */
 bool ati_k_segment_extreme_back(const ati_host *x, const ati_host *peak, const ati_host *dpeak,
                                 const ati_host *ids, ati_host *dx);
+
+/* The number of the first row of each segment that holds its least or greatest element (the first NaN wins), column by
+ * column; that of all rows where there is none: x (E, ...) of whole rows, ids (E) -> out (n, ...), int64, row-major. */
+bool ati_k_segment_arg(ati_fold op, const ati_host *x, const ati_host *ids, ati_host *out);
 
 /* How often each id in [0, n) occurs: ids (E) -> out (n), int64. False only for no memory. */
 bool ati_k_segment_count(const ati_host *ids, ati_host *out);

@@ -55,12 +55,14 @@ static void line_up(const ati_fold_job *job, const uint32_t *list, int64_t start
 static void fold_flat(const ati_fold_job *job, const ati_folder *folder, int64_t start,
                       int64_t count, const ati_table *table)
 {
-    int64_t ids[ATI_BLOCK], step = job->x->stride[0];
-    for (int64_t done = 0; done < count; done += ATI_BLOCK) {
-        int64_t some = ati_block_of(count - done);
-        ati_fold_ids(job, NULL, start + done, some, ids);
-        folder->flat((const char *)job->x->data + (start + done) * step, step, ids, some,
-                     table->low, table->high, table->base);
+    int64_t ids[ATI_BLOCK];
+    ati_fold_list list = {.step = job->x->stride[0], .ids = ids, .ids_step = job->ids->stride[0]};
+    for (int64_t end = start + count; start < end; start += ATI_BLOCK) {
+        list.count = ati_block_of(end - start);
+        list.from = (const char *)job->x->data + start * list.step;
+        list.ids_ahead = (const char *)job->ids->data + (start + ATI_BLOCK) * list.ids_step;
+        ati_fold_ids(job, NULL, start, list.count, ids);
+        folder->flat(&list, table->low, table->high, table->base);
     }
 }
 
@@ -97,6 +99,7 @@ void ati_fold_fill(ati_fold op, at_dtype dtype, char *p, int64_t count)
         return;
     }
     if (dtype == AT_BOOL && op == ATI_FOLD_MAX) value = 0;
+    if (op == ATI_FOLD_PROD) value = 1;
     ati_host one = {.data = &value, .dtype = AT_FLOAT64};
     ati_host all = ati_k_view(p, dtype, 1, &count);
     ati_k_broadcast(&one, 1, &count);

@@ -54,7 +54,10 @@ static void count_part(void *arg, int index)
     for (int64_t start = low; start < high; start += ATI_BLOCK) {
         int64_t some = ati_block_of(high - start);
         ati_fold_ids(job, NULL, start, some, ids);
-        for (int64_t e = 0; e < some; e++) count[bin_of(r, ids[e])]++;
+        for (int64_t e = 0; e < some; e++) {
+            ati_ids_ask(job->ids, start + ATI_BLOCK + e);
+            count[bin_of(r, ids[e])]++;
+        }
     }
 }
 

@@ -3,6 +3,7 @@
  *
  * Threads take parts of the rows. In the first pass each has a table of sums of its own; as many threads take part
  * as tables are no more than the data. Data is read in order, once per pass. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,10 +110,8 @@ static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids
 {
     int64_t at[ATI_BLOCK];
     int32_t kept[ATI_BLOCK];
-    for (int64_t e = 0; e < count; e++) {
-        kept[e] = (uint64_t)ids[e] < (uint64_t)w->n;
-        at[e] = kept[e] ? ids[e] : 0;
-    }
+    const int64_t step = w->ids->stride[0];
+    ati_rows_here()->find_entries(ids, w->n, count, at, kept);
     ati_flat flat = {.count = count,
                      .at = at,
                      .kept = kept,
@@ -120,10 +119,12 @@ static void pass_flat(const two_pass *w, ati_flat_loop *loop, const int64_t *ids
                      .q = w->q,
                      .sum = sums,
                      .total = w->totals,
-                     .to = (char *)w->out->data + start * w->size};
+                     .to = (char *)w->out->data + start * w->size,
+                     .ids_ahead = (const char *)w->ids->data + (start + ATI_BLOCK) * step,
+                     .ids_step = step};
     flat.x = row_of(w->x, start, 0);
     flat.y = row_of(w->y, start, 0);
-    loop(&flat);
+    loop(flat);
 }
 
 /* Rows of dropped ids are zero. */
@@ -184,6 +185,12 @@ static void map_part(void *arg, int index)
     pass_rows(w, true, low, high, NULL);
 }
 
+static bool is_flat(const two_pass *w)
+{
+    return w->width == 1 && w->n > 0 && w->x->stride[0] == w->size &&
+           (w->y == NULL || w->y->stride[0] == w->size);
+}
+
 /* How many threads may have a table: together no more than the data. */
 static int adders_of(const two_pass *w)
 {
@@ -191,41 +198,30 @@ static int adders_of(const two_pass *w)
     return most < 1 ? 1 : most < w->threads ? (int)most : w->threads;
 }
 
-/* Collects the sums; false for no memory. */
-static bool add_up(two_pass *w)
+/* The sums and their totals in one block, so that scratch.c can keep it for the next kernel. */
+static bool open_tables(two_pass *w, int64_t *bytes)
 {
-    int64_t bytes, dims[] = {w->adders, w->n, w->width};
-    if (!ati_k_bytes(AT_FLOAT64, 3, dims, &bytes)) return false;
-    int64_t all = w->n * w->width;
-    char *totals = ati_scratch(all * w->total_size);
-    w->sums = ati_scratch(bytes);
-    bool fine = w->sums != NULL && totals != NULL;
-    if (fine) {
-        ati_pool_run(w->adders, add_part, w);
-        w->totals = totals;
-        ati_pool_run(w->adders, merge_part, w);
-    } else {
-        ati_scratch_free(totals, all * w->total_size);
-    }
-    ati_scratch_free(w->sums, bytes);
-    return fine;
-}
-
-static bool is_flat(const two_pass *w)
-{
-    return w->width == 1 && w->n > 0 && w->x->stride[0] == w->size &&
-           (w->y == NULL || w->y->stride[0] == w->size);
+    int64_t all, dims[] = {w->adders, w->n, w->width};
+    if (!ati_k_bytes(AT_FLOAT64, 3, dims, bytes) || !ati_k_bytes(AT_FLOAT64, 2, dims + 1, &all) ||
+        __builtin_add_overflow(*bytes, all, bytes))
+        return false;
+    w->sums = ati_scratch(*bytes);
+    return w->sums != NULL;
 }
 
 static bool run_passes(two_pass *w)
 {
+    int64_t bytes;
     w->flat = is_flat(w);
     w->threads = ati_pool_threads_for(w->rows * w->width, GRAIN);
     w->adders = adders_of(w);
     w->total_size = w->out->dtype == AT_FLOAT64 ? 8 : 4;
-    if (!add_up(w)) return false;
+    if (!open_tables(w, &bytes)) return false;
+    ati_pool_run(w->adders, add_part, w);
+    w->totals = (char *)(w->sums + w->adders * w->n * w->width);
+    ati_pool_run(w->adders, merge_part, w);
     ati_pool_run(w->threads, map_part, w);
-    ati_scratch_free(w->totals, w->n * w->width * w->total_size);
+    ati_scratch_free(w->sums, bytes);
     return true;
 }
 
@@ -244,8 +240,15 @@ static ati_host copied(const ati_host *x, const ati_host *out, void *memory)
     return copy;
 }
 
-/* x that is not ready is copied to out, where each element is read before its result is written; y to memory of its
- * own. */
+/* x that is not ready is copied to out, where each element is read before its result is written. */
+static const ati_host *ready(const ati_host *x, ati_host *out, ati_host *own)
+{
+    if (is_ready(x, out)) return x;
+    *own = copied(x, out, out->data);
+    return own;
+}
+
+/* y that is not ready is copied to memory of its own. */
 static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char *p, const char *q,
                 const ati_host *ids, int64_t n, ati_host *out)
 {
@@ -259,12 +262,8 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
         own_y = copied(y, out, memory);
         y = &own_y;
     }
-    if (!is_ready(x, out)) {
-        own_x = copied(x, out, out->data);
-        x = &own_x;
-    }
     two_pass w = {.loops = ati_rows_here()->pass[pass][out->dtype],
-                  .x = x,
+                  .x = ready(x, out, &own_x),
                   .y = y,
                   .ids = ids,
                   .p = p,
@@ -281,12 +280,57 @@ static bool run(ati_pass pass, const ati_host *x, const ati_host *y, const char 
 
 /* --- the kernels ------------------------------------------------------------------------------------------ */
 
-bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+typedef struct look {
+    const ati_host *x, *ids;
+    int64_t n;
+    ati_mild *mild;
+    int threads;
+    atomic_bool wild;
+} look;
+
+/* Whether those of some rows are mild that are not dropped: what dropped ones hold changes no bit of the others. */
+static bool kept_are_mild(const look *l, int64_t row, int64_t count)
+{
+    int64_t ids[ATI_BLOCK], step = l->x->stride[0], width = ati_k_row_width(l->x);
+    for (int64_t start = row, end = row + count; start < end; start += ATI_BLOCK) {
+        int64_t some = ati_block_of(end - start);
+        const char *x = row_of(l->x, start, 0);
+        ati_ids_read(l->ids, start, some, ids);
+        for (int64_t e = 0; e < some; e++)
+            if ((uint64_t)ids[e] < (uint64_t)l->n && !l->mild(x + e * step, step, 1, width))
+                return false;
+    }
+    return true;
+}
+
+static void look_at_part(void *arg, int index)
+{
+    look *l = arg;
+    const ati_host *x = l->x;
+    int64_t width = ati_k_row_width(x), step = x->stride[0], per = GRAIN / width + 1;
+    int64_t high = ati_part(x->dim[0], index + 1, l->threads);
+    for (int64_t row = ati_part(x->dim[0], index, l->threads); row < high; row += per) {
+        int64_t count = per < high - row ? per : high - row;
+        if (atomic_load_explicit(&l->wild, memory_order_relaxed)) return;
+        if (!l->mild(row_of(x, row, 0), step, count, width) && !kept_are_mild(l, row, count))
+            atomic_store_explicit(&l->wild, true, memory_order_relaxed);
+    }
+}
+
+/* Logits that are mild need no peaks: exp of each is in range, and so is a sum of them. */
+static bool are_mild(const ati_host *x, const ati_host *ids, int64_t n)
+{
+    look l = {.x = x, .ids = ids, .n = n, .mild = ati_rows_here()->mild[x->dtype]};
+    l.threads = ati_pool_threads_for(ati_k_count(x), GRAIN);
+    ati_pool_run(l.threads, look_at_part, &l);
+    return !atomic_load(&l.wild);
+}
+
+static bool softmax_below_peaks(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
 {
     ati_host peak = *out;
     int64_t bytes;
     peak.dim[0] = n;
-    if (ati_k_count(out) == 0) return true;
     if (!ati_k_bytes(out->dtype, peak.ndim, peak.dim, &bytes)) return false;
     peak.data = ati_scratch(bytes);
     if (peak.data == NULL) return false;
@@ -295,6 +339,15 @@ bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, at
                 run(ATI_SOFTMAX, x, NULL, peak.data, NULL, ids, n, out);
     ati_scratch_free(peak.data, bytes);
     return fine;
+}
+
+bool ati_k_segment_softmax(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)
+{
+    ati_host own;
+    if (ati_k_count(out) == 0) return true;
+    x = ready(x, out, &own);
+    return are_mild(x, ids, n) ? run(ATI_MILD_SOFTMAX, x, NULL, NULL, NULL, ids, n, out)
+                               : softmax_below_peaks(x, ids, n, out);
 }
 
 bool ati_k_segment_normalize(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out)

@@ -108,6 +108,21 @@ bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids,
     return !at_failed(f);
 }
 
+bool ati_check_attention(at_frame *f, at_array logits, at_array values)
+{
+    char ls[120], vs[120];
+    at_shape l, v;
+    if (at_shape_of(f, logits, &l) != AT_OK || at_shape_of(f, values, &v) != AT_OK) return false;
+    bool fine = l.ndim <= v.ndim;
+    for (int k = 0; fine && k < l.ndim; k++) fine = ati_dim_equal(f, l.dim[k], v.dim[k]);
+    if (!fine)
+        ati_fail(f, NULL, AT_ESHAPE,
+                 "argument 'values': expected a shape that begins with that of 'logits', %s, found "
+                 "shape %s",
+                 show(ls, sizeof ls, &l), show(vs, sizeof vs, &v));
+    return !at_failed(f);
+}
+
 bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total)
 {
     at_shape shape;
@@ -403,8 +418,8 @@ bool ati_check_matmul(at_frame *f, at_array x, at_array y)
     at_shape a, b;
     if (at_shape_of(f, x, &a) != AT_OK || at_shape_of(f, y, &b) != AT_OK) return false;
     if (a.ndim == 0 || b.ndim == 0) {
-        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected rank >= 1, found a 0-d array",
-                 a.ndim == 0 ? "x" : "y");
+        const char *name = a.ndim == 0 ? "x" : "y";
+        ati_fail(f, NULL, AT_ESHAPE, "argument '%s': expected rank >= 1, found a 0-d array", name);
         return false;
     }
     bool fine = ati_dim_equal(f, a.dim[a.ndim - 1], b.dim[b.ndim > 1 ? b.ndim - 2 : 0]);

@@ -26,11 +26,18 @@ static at_array leave(at_frame *f, at_status status, at_array out)
     return at_leave(f, out);
 }
 
+/* Whether an op asks a context's memo for ids: then it is carried out by its formula, which does so. */
+static inline bool asks_memo(int op)
+{
+    return op >= ATI_OP_partition_ids && op <= ATI_OP_partition_softmax;
+}
+
 #define ADDRESS_DATA(name) &name,
 #define ADDRESS_MAYBE(name) &name,
 #define ADDRESS_INDEX(name) &name,
 #define ADDRESS_MASK(name) &name,
 #define ADDRESS_VALUE(name) &name,
+#define ADDRESS_BOUND(name) &name,
 #define ADDRESS_LIKE(name) &name,
 #define ADDRESS_SIZE(name)
 #define ADDRESS_MAYBE_SIZE(name)
@@ -76,6 +83,9 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 #define CHECK_SEGMENT_LOGITS ati_check_segments(f, "logits", logits, segment_ids, num_segments)
 #define CHECK_SEGMENT_COUNT ati_check_segments(f, NULL, AT_NIL, segment_ids, num_segments)
 #define CHECK_SEGMENT_CONSTANT (CHECK_SEGMENT && ati_check_constant(f, x, num_segments, constant))
+#define CHECK_SEGMENT_ATTENTION                                                                    \
+    (ati_check_segments(f, "logits", logits, segment_ids, num_segments) &&                         \
+     ati_check_attention(f, logits, values))
 #define CHECK_PARTITION                                                                            \
     (ati_check_partitions(f, partitions, total_length) && ati_check_rows(f, "x", x, total_length))
 #define CHECK_PARTITION_LOGITS                                                                     \
@@ -89,7 +99,9 @@ static at_array leave(at_frame *f, at_status status, at_array out)
 
 /* How a level is carried out: the status of its slot, and what follows AT_DECLINE. */
 #define SLOT_PRIMITIVE(be, name) true
-#define SLOT_COMPOSITE(be, name) ((be)->name != NULL && !(f->cx->flags & AT_GENERIC))
+#define SLOT_COMPOSITE(be, name)                                                                   \
+    ((be)->name != NULL && !(f->cx->flags & AT_GENERIC) &&                                         \
+     (f->cx->memo == NULL || !asks_memo(ATI_OP_##name)))
 #define DECLINED_PRIMITIVE(name, args) ati_result(f, #name, AT_EUNSUPPORTED, AT_NIL)
 #define DECLINED_COMPOSITE(name, args) ati_##name args
 

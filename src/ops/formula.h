@@ -42,6 +42,8 @@ bool ati_tracked(at_frame *f, at_array x);
 
 /* Checks of arguments by kind, once per call, after promotion; false once the context has failed. */
 bool ati_check_segments(at_frame *f, const char *data, at_array x, at_array ids, at_dim n);
+/* The shape of logits is the beginning of that of values. */
+bool ati_check_attention(at_frame *f, at_array logits, at_array values);
 bool ati_check_partitions(at_frame *f, at_array partitions, at_dim total);
 bool ati_check_size(at_frame *f, const char *name, at_dim size);
 /* A scalar must fit an integer dtype. */

@@ -7,7 +7,7 @@
 #include "core/promote.h"
 #include "ops/formula.h"
 
-at_array ati_partition_ids(at_frame *f, at_array partitions, at_dim total_length)
+static at_array ids_by_sums(at_frame *f, at_array partitions, at_dim total_length)
 {
     at_array ends = at_cumsum(f, partitions, 0);
     at_array slots = ati_spent(f, at_slot_ids(f, ends, total_length), ends);
@@ -24,7 +24,7 @@ static at_dim length(at_frame *f, at_array x)
 }
 
 /* The ids by the backend's own way where it has one; what a public call checks has been checked, or is not asked for. */
-static at_array ids_of(at_frame *f, at_array partitions, at_dim total_length)
+static at_array made_ids(at_frame *f, at_array partitions, at_dim total_length)
 {
     if (at_failed(f)) return AT_NIL;
     const at_backend *be = partitions.be;
@@ -32,8 +32,34 @@ static at_array ids_of(at_frame *f, at_array partitions, at_dim total_length)
     at_status status = AT_DECLINE;
     if (be->partition_ids != NULL && !(f->cx->flags & AT_GENERIC))
         status = be->partition_ids(f->cx, be, partitions, total_length, &out);
-    if (status == AT_DECLINE) return ati_partition_ids(f, partitions, total_length);
+    if (status == AT_DECLINE) return ids_by_sums(f, partitions, total_length);
     return ati_result(f, "partition_ids", status, out);
+}
+
+static at_array found_ids(at_frame *f, const at_memo *memo, at_array partitions, at_dim total)
+{
+    at_array out = AT_NIL;
+    at_status status = memo->find(f->cx, partitions, total, &out);
+    return ati_result(f, "partition_ids", status, out);
+}
+
+/* The ids from the memo of the context, or made and left there. */
+static at_array ids_of(at_frame *f, at_array partitions, at_dim total_length)
+{
+    const at_memo *memo = f->cx->memo;
+    if (memo == NULL || at_failed(f)) return made_ids(f, partitions, total_length);
+    at_array ids = found_ids(f, memo, partitions, total_length);
+    if (at_failed(f) || !at_is_nil(ids)) return ids;
+    ids = made_ids(f, partitions, total_length);
+    if (!at_failed(f)) ati_result(f, "partition_ids", memo->keep(f->cx, partitions, ids), AT_NIL);
+    return ids;
+}
+
+at_array ati_partition_ids(at_frame *f, at_array partitions, at_dim total_length)
+{
+    if (f->cx->memo == NULL)
+        return ids_by_sums(f, partitions, total_length); /* no slot, or it declined */
+    return ids_of(f, partitions, total_length);
 }
 
 at_array ati_partition_sum(at_frame *f, at_array x, at_array partitions, at_dim total_length)
@@ -95,7 +121,7 @@ at_array ati_repeat(at_frame *f, at_array x, at_array repeats, at_dim total_repe
     at_dim n = length(f, row);
     if (at_is_nil(n.sym) && n.n == 0) return row; /* there is no last element to repeat */
     at_array counts = counts_of(f, repeats, n, x);
-    at_array ids = ids_of(f, counts, total_repeat_length);
+    at_array ids = made_ids(f, counts, total_repeat_length);
     at_scalar place;
     at_array last = ati_size_operand(&place, at_dim_plus(f, n, -1));
     at_array index = at_minimum(f, ids, last);

@@ -7,6 +7,7 @@
 #define OPERAND_INDEX(what) what,
 #define OPERAND_MASK(what) what,
 #define OPERAND_VALUE(what) what,
+#define OPERAND_BOUND(what) what,
 #define OPERAND_LIKE(what) what,
 #define OPERAND_LIST(what) what,
 #define OPERAND_SIZE(what)
@@ -20,6 +21,7 @@
 #define OPERAND_DEVICE(what)
 
 #define ATI_LIST ATI_DATA /* each element of a list is a data operand */
+#define ATI_BOUND ATI_VALUE
 #define ROLE(name, role, text, how) OPERAND_##role(ATI_##role)
 #define NAME(name, role, text, how) OPERAND_##role(#name)
 #define SIZEOF(name, role, text, how) OPERAND_##role(0)
@@ -30,6 +32,7 @@
 #define AND_INDEX &&false
 #define AND_MASK &&false
 #define AND_VALUE &&false
+#define AND_BOUND &&false
 #define AND_LIKE &&false
 #define AND_LIST &&false
 #define AND_SIZE &&true

@@ -176,6 +176,23 @@ static bool whole_to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *o
     return true;
 }
 
+/* Whether an array may stand for a size, by its rank and dtype; its value is left alone. */
+static bool is_size(pa_edge *e, const char *name, at_array a)
+{
+    at_shape shape;
+    at_dtype t;
+    if (at_shape_of(&e->root, a, &shape) != AT_OK || at_dtype_of(&e->root, a, &t) != AT_OK) {
+        pa_raise(e);
+        return false;
+    }
+    if (shape.ndim == 0 && t >= AT_INT8 && t <= AT_UINT64) return true;
+    PyErr_Format(PyExc_TypeError,
+                 "%s: argument '%s': expected a scalar size (an int or a 0-d integral array), "
+                 "found an array of %s with ndim=%d",
+                 e->sig->name, name, at_dtype_name(t), shape.ndim);
+    return false;
+}
+
 /* A 0-d integral array, read or kept as a symbol by its backend. */
 static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_backend *be,
                           at_dim *out)
@@ -191,19 +208,7 @@ static bool array_to_size(pa_edge *e, const char *name, PyObject *obj, const at_
         return kind == AT_INT64 || refuse(e, name, "an integral size", obj);
     }
     at_array a = {obj, be};
-    at_shape shape;
-    at_dtype t;
-    if (at_shape_of(&e->root, a, &shape) != AT_OK || at_dtype_of(&e->root, a, &t) != AT_OK) {
-        pa_raise(e);
-        return false;
-    }
-    if (shape.ndim != 0 || !(t >= AT_INT8 && t <= AT_UINT64)) {
-        PyErr_Format(PyExc_TypeError,
-                     "%s: argument '%s': expected a scalar size (an int or a 0-d integral array), "
-                     "found an array of %s with ndim=%d",
-                     e->sig->name, name, at_dtype_name(t), shape.ndim);
-        return false;
-    }
+    if (!is_size(e, name, a)) return false;
     if (be->to_size(&e->cx, a, out) != AT_OK) {
         pa_raise(e);
         return false;
@@ -245,6 +250,21 @@ static bool to_size(pa_edge *e, const char *name, PyObject *obj, at_dim *out)
         return to_int64(e, name, obj, &out->n);
     }
     return refuse(e, name, "a size (an int)", obj);
+}
+
+PyObject *pa_to_size(pa_edge *e, const char *name, PyObject *obj, at_array *out)
+{
+    at_dim size;
+    bool number = PyLong_CheckExact(obj) || pa_is_numpy_scalar(obj);
+    const at_backend *be = number ? NULL : pa_backend_of(e->st, obj);
+    if (be == NULL && PyErr_Occurred()) return NULL;
+    if (be == NULL || (be->traits & AT_WEAK)) {
+        if (!to_size(e, name, obj, &size)) return NULL;
+        return at_is_nil(size.sym) ? PyLong_FromLongLong(size.n) : Py_NewRef(obj);
+    }
+    if (!is_size(e, name, (at_array){obj, be})) return NULL;
+    if (!(be->traits & AT_JOINS)) *out = (at_array){obj, be};
+    return Py_NewRef(obj);
 }
 
 static bool to_shape(pa_edge *e, const char *name, PyObject *obj)
@@ -397,6 +417,16 @@ static bool convert_array(pa_edge *e, int i, const pa_param *p, PyObject *obj, a
     return strcmp(p->text, "None") == 0 || refuse(e, p->name, "an array or a scalar", obj);
 }
 
+/* A bound has no dtype that counts, so a number of NumPy is one of Python: it must not enter a trace, or move to a
+ * device, to be read there. */
+static bool convert_bound(pa_edge *e, int i, const pa_param *p, PyObject *obj, at_array *out)
+{
+    at_array number;
+    if (!pa_is_numpy_scalar(obj)) return convert_array(e, i, p, obj, out);
+    if (!own(e, PyObject_CallMethod(obj, "item", NULL), &e->st->numpy, &number)) return false;
+    return convert_array(e, i, p, number.p, out);
+}
+
 static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
 {
     const pa_param *p = &e->sig->param[i];
@@ -407,6 +437,7 @@ static bool convert(pa_edge *e, int i, PyObject *obj, void *place)
     case PA_MASK:
     case PA_VALUE:
     case PA_LIKE: return convert_array(e, i, p, obj, place);
+    case PA_BOUND: return convert_bound(e, i, p, obj, place);
     case PA_LIST: return to_list(e, p->name, obj, place);
     case PA_SIZE: return to_size(e, p->name, obj, place);
     case PA_MAYBE_SIZE:
@@ -558,6 +589,7 @@ bool pa_begin(pa_edge *e, PyObject *module, const pa_signature *sig, unsigned fl
     e->sizes = NULL;
     at_open(&e->root, at_context_init(&e->cx, &e->st->numpy));
     e->cx.flags = flags;
+    if (flags == 0 && e->st->cache.roots > 0) e->cx.memo = &pa_memo;
     if (bind_positional(e, args, nargs) &&
         (kwnames == NULL || bind_keywords(e, args + nargs, kwnames)) && convert_all(e, into) &&
         one_framework(e, into))

@@ -111,13 +111,7 @@ at_scalar pa_identity(at_dtype dtype, bool least)
 {
     if (ati_is_float(dtype))
         return (at_scalar){.kind = AT_WEAK_FLOAT, .d = least ? -Py_HUGE_VAL : Py_HUGE_VAL};
-    bool is_signed = ati_dtype_kind(dtype) == 'i';
-    uint64_t top = UINT64_MAX >> (64 - 8 * (int)at_dtype_size(dtype) + (is_signed ? 1 : 0));
-    at_scalar s = {.kind = AT_WEAK_INT, .i = least ? 0 : (int64_t)top};
-    if (least && is_signed) s.i = -(int64_t)top - 1;
-    if (!least && top > INT64_MAX) s.range = AT_FITS_UINT64;
-    s.d = s.range == AT_FITS_UINT64 ? (double)top : (double)s.i;
-    return s;
+    return ati_int_end(dtype, least);
 }
 
 int64_t pa_clamped(PyObject *number)

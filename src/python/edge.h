@@ -10,6 +10,7 @@
 
 #include "anytensor/backend.h"
 #include "anytensor/ops.h"
+#include "pytree.h"
 
 #define PA_MAX_PARAMS 6
 
@@ -28,6 +29,13 @@ typedef struct pa_known_type {
 
 /* --- module state ----------------------------------------------------------------------------------- */
 
+/* What the cache (cache.c) holds: its context variable, its types, and how many roots are on. */
+typedef struct pa_cache {
+    PyObject *variable, *space_type, *partition;
+    PyTypeObject *key_type, *root_type, *place_type;
+    Py_ssize_t roots;
+} pa_cache;
+
 struct pa_state {
     PyObject *module;      /* the module itself, borrowed: it owns this state */
     PyTypeObject *ndarray; /* numpy.ndarray, borrowed: NumPy is never unloaded */
@@ -41,7 +49,10 @@ struct pa_state {
     at_backend tensorflow, tensorflow_symbol;
     struct pa_space *spaces; /* one backend per Array API namespace seen (backends/array_api.c) */
     PyObject *options;       /* context variable: how NumPy arrays join, see pa_options */
+    PyObject *unknown_array; /* exception: an object that is no array, see info.c */
+    pa_cache cache;
     pa_known_type known[PA_KNOWN_TYPES];
+    pa_trees trees;      /* classes, words and types of anytensor.tree */
     PyObject **names;    /* interned argument names, PA_MAX_PARAMS per op; owned */
     PyObject **defaults; /* default values in the same order; owned, NULL without one */
 };
@@ -95,6 +106,9 @@ typedef struct pa_framework {
     /* Whether the comparison of two sizes (any object but a bool) may be taken as true; -1: exception. NULL: as
      * Python takes it. */
     int (*holds)(PyObject *module, PyObject *condition);
+    /* See pa_trace_of() and pa_watcher(). NULL: arrays hold values; nothing watches. */
+    PyObject *(*trace)(const at_backend *be, PyObject *x, PyObject **pulse);
+    PyObject *(*watcher)(const at_backend *be);
     int (*visit)(at_backend *be, visitproc visit, void *arg);
     void (*clear)(at_backend *be);
 } pa_framework;
@@ -116,6 +130,19 @@ const at_backend *pa_space_backend_of(pa_state *st, PyObject *obj);
 at_dtype pa_space_dtype(pa_state *st, PyObject *obj);
 void pa_spaces_clear(pa_state *st);
 int pa_spaces_visit(pa_state *st, visitproc visit, void *arg);
+
+/* The trace that an array stands in, an object that is equal to that of other arrays of this trace alone; None for an
+ * array that holds values. pulse, where it is not left alone, dies with the trace though arrays of it live on. New
+ * references; NULL with an exception. */
+PyObject *pa_trace_of(pa_state *st, const at_backend *be, PyObject *x, PyObject **pulse);
+/* What watches the framework's calls now, also those on arrays that hold values (torch's modes): None without,
+ * NotImplemented where it cannot be told from others. New reference. */
+PyObject *pa_watcher(pa_state *st, const at_backend *be);
+
+static inline bool pa_supports_weakrefs(PyObject *obj)
+{
+    return obj != NULL && PyType_SUPPORTS_WEAKREFS(Py_TYPE(obj));
+}
 
 /* Fills the backend of a framework's symbols; its state is the framework's row. */
 void pa_symbol_make(at_backend *be, const pa_framework *fw);
@@ -221,6 +248,7 @@ typedef enum pa_role {
     PA_INDEX,
     PA_MASK,
     PA_VALUE,
+    PA_BOUND,
     PA_LIKE,
     PA_LIST,
     PA_SIZE,
@@ -278,6 +306,9 @@ PyObject *pa_end_all(pa_edge *e, at_list results, bool as_tuple);
 
 /* A handle for an object that is an array or a scalar; what has to be made belongs to e->root. */
 bool pa_to_array(pa_edge *e, const char *name, PyObject *obj, at_scalar *place, at_array *out);
+/* A size that is kept as it is, for code that is not an op: a number becomes an int, a symbol or an integral 0-d array
+ * stays; such an array of a framework is told by out. New reference. */
+PyObject *pa_to_size(pa_edge *e, const char *name, PyObject *obj, at_array *out);
 bool pa_to_dtype(pa_state *st, const char *name, PyObject *obj, at_dtype *out);
 
 /* Raises the context's error as the Python exception of its kind, with a note on a framework's own. */
@@ -297,13 +328,63 @@ int pa_options_init(pa_state *st);
 int pa_join_rule(const pa_state *st, bool *copy, bool *refuse);
 PyObject *pa_enter_options(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pa_leave_options(PyObject *module, PyObject *token);
+/* The options of one call, over those in force (None: these); NULL with an exception, or what pa_end_options() takes,
+ * which keeps an exception that is set. copies says whether NumPy arrays are to be copied. */
+PyObject *pa_begin_options(const pa_state *st, const char *op, PyObject *copy, PyObject *fallback,
+                           bool *copies);
+int pa_end_options(const pa_state *st, PyObject *token);
+/* An array for Python; a copy where one is wanted and NumPy has kept the array that was given. */
+PyObject *pa_own_copy(const pa_state *st, at_array a, PyObject *given, bool copy);
+/* What promote() calls (promoted.c). */
+PyObject *pa_promote(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
                           PyObject *kwnames);
+
+/* --- the cache (cache.c) ---------------------------------------------------------------------------- */
+
+int pa_cache_init(pa_state *st);
+int pa_cache_visit(pa_state *st, visitproc visit, void *arg);
+void pa_cache_clear(pa_state *st);
+
+/* at.cache.lookup(), store() and purge(). obj: an object or a tuple of them, held weakly and compared by identity; extra
+ * may be NULL. A value is NULL without an exception where there is none, or the cache is off. */
+PyObject *pa_cache_lookup(pa_state *st, PyObject *name, PyObject *obj, PyObject *extra);
+int pa_cache_store(pa_state *st, PyObject *name, PyObject *obj, PyObject *value, PyObject *extra);
+int pa_cache_purge(pa_state *st, PyObject *name, PyObject *obj);
+
+/* The ids of partitions, for contexts that are the edge of a call. */
+extern const at_memo pa_memo;
+
+PyObject *pa_py_cache_lookup(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                             PyObject *kwnames);
+PyObject *pa_py_cache_store(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames);
+PyObject *pa_py_cache_purge(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames);
+PyObject *pa_py_cache_enable(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_disable(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_enter(PyObject *module, PyObject *unused);
+PyObject *pa_py_cache_leave(PyObject *module, PyObject *entered);
+PyObject *pa_py_cache_space(PyObject *module, PyObject *name);
+PyObject *pa_py_cache_has(PyObject *module, PyObject *name);
 
 /* Kernels inside torch (backends/torch_segment.c), for the package and its tests. How many operators have been called so
  * far, or None where this torch has no door for them; which way rows and ids go: 0 formula, 1 operator, 2 derivative. */
 PyObject *pt_py_kernels(PyObject *module, PyObject *none);
 PyObject *pt_py_way(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+
+/* --- facts about arrays (info.c), and whether arguments have sizes to check (checkable.c) ------------- */
+
+/* Adds the functions and their exception to the module; 0 or -1. */
+int pa_info_init(PyObject *module, pa_state *st);
+PyObject *pa_checkable(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
+/* NumPy's scalar type of a dtype; new reference. */
+PyObject *pa_numpy_type(const at_backend *be, at_dtype t);
+/* The namespace behind a backend of backends/array_api.c, borrowed. */
+PyObject *pa_space_namespace(const at_backend *be);
+/* Whether torch.jit.trace is going on; whether a graph of TensorFlow's is being made. */
+bool pt_is_traced(const at_backend *be);
+bool pf_is_tracing(const at_backend *be);
 
 /* The method table of the ops (methods.c), ends with an empty row. */
 extern PyMethodDef pa_methods[];

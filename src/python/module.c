@@ -57,9 +57,11 @@ static int execute(PyObject *module)
     pa_state *st = pa_state_of(module);
     st->module = module;
     if (pa_numpy_make(&st->numpy) < 0 || check(&st->numpy) < 0 || pa_args_init(st) < 0 ||
-        pa_options_init(st) < 0 || pa_native_make(st) < 0 || check(&st->native) < 0)
+        pa_options_init(st) < 0 || pa_cache_init(st) < 0 || pa_trees_init(&st->trees, module) < 0 ||
+        pa_native_make(st) < 0 || check(&st->native) < 0)
         return -1;
     st->ndarray = pa_ndarray_type();
+    if (pa_info_init(module, st) < 0) return -1;
     if (PyModule_AddStringConstant(module, "__version__", ANYTENSOR_VERSION) < 0) return -1;
     return add_ops(module) < 0 ? -1 : add_aliases(module);
 }
@@ -68,8 +70,13 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     pa_state *st = pa_state_of(module);
     Py_VISIT(st->options);
+    Py_VISIT(st->unknown_array);
     Py_VISIT(st->native_type);
-    int stop = pa_numpy_visit(&st->numpy, visit, arg);
+    int stop = pa_cache_visit(st, visit, arg);
+    if (stop) return stop;
+    stop = pa_trees_visit(&st->trees, visit, arg);
+    if (stop) return stop;
+    stop = pa_numpy_visit(&st->numpy, visit, arg);
     return stop ? stop : pa_registry_visit(st, visit, arg);
 }
 
@@ -77,7 +84,10 @@ static int clear(PyObject *module)
 {
     pa_state *st = pa_state_of(module);
     pa_registry_clear(st);
+    pa_trees_clear(&st->trees);
     Py_CLEAR(st->options);
+    Py_CLEAR(st->unknown_array);
+    pa_cache_clear(st);
     Py_CLEAR(st->native_type);
     pa_numpy_clear(&st->numpy);
     pa_args_clear(st);

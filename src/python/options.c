@@ -90,6 +90,32 @@ PyObject *pa_leave_options(PyObject *module, PyObject *token)
     Py_RETURN_NONE;
 }
 
+PyObject *pa_begin_options(const pa_state *st, const char *op, PyObject *copy, PyObject *fallback,
+                           bool *copies)
+{
+    long flags = options_of(st);
+    if (flags < 0 || !take_copy(op, copy, &flags) || !take_fallback(op, fallback, &flags))
+        return NULL;
+    *copies = flags & COPY;
+    return copy == Py_None && fallback == Py_None ? Py_NewRef(Py_None) : set_flags(st, flags);
+}
+
+int pa_end_options(const pa_state *st, PyObject *token)
+{
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    int reset = token == Py_None ? 0 : PyContextVar_Reset(st->options, token);
+    Py_DECREF(token);
+    if (type != NULL) PyErr_Restore(type, error, trace);
+    return reset;
+}
+
+PyObject *pa_own_copy(const pa_state *st, at_array a, PyObject *given, bool copy)
+{
+    if (copy && a.p == given && a.be == &st->numpy) return PyObject_CallMethod(given, "copy", NULL);
+    return Py_NewRef((PyObject *)a.p);
+}
+
 /* --- align_arrays ------------------------------------------------------------------------------------------- */
 
 /* copy= and fallback= of a call; false with an exception. */
@@ -112,13 +138,10 @@ static bool take_keywords(PyObject *const *args, PyObject *kwnames, long *flags)
     return true;
 }
 
-/* A result as Python sees it: None where None was given, a copy of what NumPy keeps if one is asked for. */
+/* A result as Python sees it: None where None was given. */
 static PyObject *aligned(pa_edge *e, at_array a, PyObject *given, bool copy)
 {
-    if (at_is_nil(a)) return Py_NewRef(Py_None);
-    if (copy && a.p == given && a.be == &e->st->numpy)
-        return PyObject_CallMethod(given, "copy", NULL);
-    return Py_NewRef((PyObject *)a.p);
+    return at_is_nil(a) ? Py_NewRef(Py_None) : pa_own_copy(e->st, a, given, copy);
 }
 
 static PyObject *align(pa_edge *e, PyObject *const *args, Py_ssize_t nargs, bool copy)
@@ -163,11 +186,6 @@ PyObject *pa_align_arrays(PyObject *module, PyObject *const *args, Py_ssize_t na
     at_close(&e.root);
     PyMem_Free(e.list);
     PyMem_Free(e.list_scalars);
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    int reset = PyContextVar_Reset(e.st->options, token);
-    Py_DECREF(token);
-    if (type != NULL) PyErr_Restore(type, error, trace);
-    if (reset < 0) Py_CLEAR(tuple);
+    if (pa_end_options(e.st, token) < 0) Py_CLEAR(tuple);
     return tuple;
 }

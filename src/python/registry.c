@@ -84,6 +84,26 @@ static const at_backend *search(pa_state *st, PyObject *obj)
     return pa_space_backend_of(st, obj);
 }
 
+/* The row of a framework's arrays; NULL for what is not in the table. */
+static const pa_framework *framework_of(pa_state *st, const at_backend *be)
+{
+    for (size_t i = 0; i < pa_framework_count; i++)
+        if (pa_arrays_of(st, pa_frameworks[i]) == be) return pa_frameworks[i];
+    return NULL;
+}
+
+PyObject *pa_trace_of(pa_state *st, const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    const pa_framework *fw = framework_of(st, be);
+    return fw == NULL || fw->trace == NULL ? Py_NewRef(Py_None) : fw->trace(be, x, pulse);
+}
+
+PyObject *pa_watcher(pa_state *st, const at_backend *be)
+{
+    const pa_framework *fw = framework_of(st, be);
+    return fw == NULL || fw->watcher == NULL ? Py_NewRef(Py_None) : fw->watcher(be);
+}
+
 const at_backend *pa_backend_of(pa_state *st, PyObject *obj)
 {
     PyTypeObject *type = Py_TYPE(obj);

@@ -9,6 +9,7 @@
 typedef struct inputs {
     at_array x;          /* (4, 2) */
     at_array y;          /* (2) */
+    at_array logits;     /* (4) */
     at_array yes;        /* (4, 2) bool */
     at_array ids;        /* (4), one below and one beyond [0, 3) */
     at_array slots;      /* (4), in [0, 3] */
@@ -24,6 +25,7 @@ static inline inputs given_inputs(at_frame *f, at_dtype dtype, at_dtype id_dtype
     inputs in;
     in.x = given(f, dtype, SIZES(4, 2), VALUES(1, 0, 0, 1, 1, 1, 3, 0));
     in.y = VEC(f, dtype, 1, 0);
+    in.logits = VEC(f, dtype, 1, 0, 1, 0);
     in.yes = given(f, AT_BOOL, SIZES(4, 2), VALUES(1, 0, 1, 1, 0, 0, 1, 0));
     in.ids =
         kind_of(id_dtype) == 'i' ? VEC(f, id_dtype, 2, -1, 2, 5) : VEC(f, id_dtype, 2, 7, 2, 5);
@@ -107,6 +109,14 @@ CASE(segment_softmax, in->x, in->ids, in->three, false)
 CASE(segment_count, in->ids, in->three, false)
 CASE(segment_min_or_constant, in->x, in->ids, in->three, in->scalar, false)
 CASE(segment_max_or_constant, in->x, in->ids, in->three, in->y, false)
+CASE(segment_prod, in->x, in->ids, in->three, false)
+CASE(segment_any, in->x, in->ids, in->three, false)
+CASE(segment_all, in->x, in->ids, in->three, false)
+CASE(segment_std, in->x, in->ids, in->three, false)
+CASE(segment_argmin, in->x, in->ids, in->three, false)
+CASE(segment_argmax, in->x, in->ids, in->three, false)
+CASE(segment_logsumexp, in->x, in->ids, in->three, false)
+CASE(segment_attention, in->logits, in->x, in->ids, in->three, false)
 CASE(partition_ids, in->partitions, in->four)
 CASE(partition_sum, in->x, in->partitions, in->four)
 CASE(partition_min, in->x, in->partitions, in->four)
@@ -118,6 +128,7 @@ CASE(slot_count, in->slots, in->four)
 CASE(slot_sum, in->x, in->slots, in->four)
 CASE(slot_min, in->x, in->slots, in->four)
 CASE(slot_max, in->x, in->slots, in->four)
+CASE(slot_prod, in->x, in->slots, in->four)
 CASE(spread, in->x, in->slots)
 CASE(head, in->x, in->three)
 

@@ -22,10 +22,11 @@ class A:
     data: Any
     dtype: str
     host: bool = False
+    layout: str = ""  # of its memory: a name of frameworks.LAYOUTS
 
 
-def N(data, dtype):
-    return A(data, dtype, host=True)
+def N(data, dtype, layout=""):
+    return A(data, dtype, host=True, layout=layout)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def dtype_of(value):
 def build(fw, value, host=None):
     """The arguments of a case on a framework; host makes NumPy's arrays."""
     if isinstance(value, A):
-        return (host if value.host else fw).array(value.data, value.dtype)
+        where = host if value.host else fw
+        return where.laid_out(value.data, value.dtype, value.layout)
     if isinstance(value, D):
         return fw.own_dtype(value.name)
     if isinstance(value, (list, tuple)):

@@ -265,9 +265,34 @@ def selection():
         "float",
         kwargs={"max": 0.5},
     )
+    small = A([1, -3], "int8")
+    for args in ((0, -1, small), (0, small, 1), (0, None, small)):
+        want = [clipped(0, *(a.data[k] if isinstance(a, A) else a for a in args[1:])) for k in (0, 1)]
+        text = ", ".join("int8" if a is small else str(a) for a in args)
+        yield Case(
+            f"clip of a number keeps the dtype of the bound: {text}", "clip", args, np.array(want), "int8"
+        )
     yield Case(
         "clip of uint8", "clip", (A([0, 100, 255], "uint8"), 10, 200), np.array([10, 100, 200]), "uint8"
     )
+    for dtype, of in (("float32", "float64"), ("float16", "float32"), ("float32", "int64")):
+        want = functools.partial(oracle.each, lambda v: clipped(v, 0, 1), np.array([-2.0, 0.5, 3.0]))
+        x3 = A([-2.0, 0.5, 3.0], dtype)
+        yield Case(
+            f"clip of {dtype} beside bounds of {of}", "clip", (x3, A(0, of), A([1, 1, 1], of)), want, dtype
+        )
+        yield Case(
+            f"clip of {dtype} beside NumPy's {of}", "clip", (x3, np.dtype(of).type(0), N(1, of)), want, dtype
+        )
+    for dtype, of, low, high, want in (
+        ("int32", "int64", 0, 5, [0, 5, 3]),
+        ("int8", "int64", -300, 300, [-7, 100, 3]),
+        ("uint8", "int32", -5, 10, [7, 10, 3]),
+        ("int64", "uint8", 1, 50, [1, 50, 3]),
+    ):
+        x3 = A([7 if dtype[0] == "u" else -7, 100, 3], dtype)
+        args = (x3, A([low] * 3, of), A(high, of))
+        yield Case(f"clip of {dtype} beside bounds of {of}", "clip", args, np.array(want), dtype)
     yield Case("clip by keywords", "clip", (x,), np.array([-1, 0, 1]), "int32", kwargs={"min": -1, "max": 1})
     yield Case("clip keeps NaN", "clip", (A([NAN, 5.0], "float32"), 0, 1), np.array([NAN, 1.0]), "float32")
     yield Case(
@@ -899,6 +924,14 @@ def aranges():
         "arange of a float step", "arange", (0, 1, 0.25), np.array([0.0, 0.25, 0.5, 0.75]), "float", kwargs=on
     )
     yield Case("arange of a negative stop is empty", "arange", (-3,), np.zeros(0, int), "int", kwargs=on)
+    yield Case(
+        "arange of integers counts up to a fractional bound",
+        "arange",
+        (2.5,),
+        np.arange(3),
+        "int32",
+        kwargs={"dtype": "int32", **on},
+    )
     yield Case("arange of a step away is empty", "arange", (0, 5, -1), np.zeros(0, int), "int", kwargs=on)
     yield Case("arange of 0 is empty", "arange", (0,), np.zeros(0, int), "int", kwargs=on)
     yield Case(
@@ -918,7 +951,7 @@ def aranges():
     yield Case("arange of a NumPy scalar", "arange", (np.int8(3),), np.arange(3), "int", kwargs=on)
     yield Case("arange without like is NumPy's", "arange", (3,), np.arange(3), "int64")
     yield Case("arange without like of floats is NumPy's", "arange", (3.0,), np.arange(3.0), "float64")
-    for dtype in ("int8", "int32", "uint8", "float16", "bfloat16", "float32", "float64"):
+    for dtype in (*INTEGERS, *FLOATS):
         yield Case(f"arange of {dtype}", "arange", (3,), np.arange(3), dtype, kwargs={"dtype": dtype, **on})
         yield Case(
             f"arange of the framework's own {dtype}",

@@ -12,7 +12,17 @@ from frameworks import DTYPES, FLOATS, INTEGERS, UNSIGNED
 
 KEEP = ("segment_sum", "segment_min", "segment_max", "segment_min_or_constant", "segment_max_or_constant")
 FLOAT = ("segment_mean", "segment_variance", "segment_normalize", "segment_softmax")
-SEGMENT_OPS = KEEP + FLOAT + ("segment_count",)
+TRUTH = ("segment_any", "segment_all")
+ROWS = ("segment_argmin", "segment_argmax")
+MORE_OPS = ("segment_prod", "segment_std", "segment_logsumexp", *TRUTH, *ROWS)
+SEGMENT_OPS = KEEP + FLOAT + MORE_OPS + ("segment_count",)
+FULL_OPS = (
+    *KEEP,
+    *FLOAT,
+    "segment_prod",
+    "segment_argmax",
+    "segment_count",
+)  # the others share their ids and sizes
 IDS = [2, 0, 5, 0, -1, 3, 2, 7, 0]  # of 4 segments: 1 is empty, three rows are dropped
 UNSIGNED_IDS = [2, 0, 5, 0, 200, 3, 2, 7, 0]
 
@@ -20,14 +30,16 @@ UNSIGNED_IDS = [2, 0, 5, 0, 200, 3, 2, 7, 0]
 def segment_dtype(op, dtype):
     if op == "segment_count":
         return "float"
-    if op == "segment_sum":
+    if op in TRUTH or op in ROWS:
+        return "bool" if op in TRUTH else "int"
+    if op in ("segment_sum", "segment_prod"):
         return "int" if dtype == "bool" else dtype
     return dtype if op in KEEP or oracle.is_float(dtype) else "float"
 
 
 def segment_tol(op, dtype):
     """The default of the result's dtype, but float32's where a default float may be float32."""
-    return oracle.TOL["float32"] if op in FLOAT and not oracle.is_float(dtype) else 0.0
+    return oracle.TOL["float32"] if op not in KEEP and not oracle.is_float(dtype) else 0.0
 
 
 def segment(
@@ -58,21 +70,21 @@ def segment(
 
 def segments_of_each_dtype():
     for op, dtype in itertools.product(SEGMENT_OPS[:-1], DTYPES):
-        for rank in (1, 2, 3):
+        for rank in (2,) if op in MORE_OPS else (1, 2, 3):
             x = data(dtype, *(9, 2, 3)[:rank])
             yield segment(f"of {dtype} rank {rank}", op, (x, dtype), IDS, 4)
 
 
 def segments_of_each_id_dtype():
     x = data("float32", 9, 2), "float32"
-    for op, dtype in itertools.product(SEGMENT_OPS, INTEGERS):
+    for op, dtype in itertools.product(FULL_OPS, INTEGERS):
         ids = UNSIGNED_IDS if dtype in UNSIGNED else IDS
         yield segment(f"with ids of {dtype}", op, x, ids, 4, ids_dtype=dtype)
     far = [0, 2**63, 1, 2**64 - 1, 2**63 + 1, 1]
     near = [0, 2**31 - 1, 1, -(2**31), -1, 1]
     farther = [0, 2**63 - 1, 1, -(2**63), 2**32, 1]
     short = data("float32", 6), "float32"
-    for op in SEGMENT_OPS:
+    for op in FULL_OPS:
         yield segment("drops uint64 ids beyond int64", op, short, far, 2, ids_dtype="uint64")
         yield segment("drops the extreme ids of int32", op, short, near, 2, ids_dtype="int32")
         yield segment("drops the extreme ids of int64", op, short, farther, 2, ids_dtype="int64")
@@ -131,7 +143,9 @@ def segments_with_every_form_of_size():
         "0-d uint8 array": A(3, "uint8"),
     }
     x = data("float32", 4), "float32"
-    for op, (form, size) in itertools.product(SEGMENT_OPS, forms.items()):
+    for op, (form, size) in itertools.product(
+        (*KEEP, *FLOAT, "segment_argmax", "segment_count"), forms.items()
+    ):
         yield segment(f"takes num_segments as {form}", op, x, [0, 2, 2, 5], 3, n_as=size)
 
 
@@ -166,6 +180,17 @@ def segments_with_nan_and_inf():
     yield segment(
         "of float16 does not overflow", "segment_softmax", ([60000.0, 60000.0], "float16"), [0, 0], 1
     )
+    yield segment(
+        "of large logits does not overflow",
+        "segment_logsumexp",
+        ([1000.0, 1000.0, -1000.0, 3.0e38], "float32"),
+        [0, 0, 1, 2],
+        3,
+    )
+    yield segment(
+        "of float16 does not overflow", "segment_logsumexp", ([60000.0, 60000.0], "float16"), [0, 0], 1
+    )
+    yield segment("of float16 does not overflow", "segment_std", ([1000.0, -1000.0], "float16"), [0, 0], 1)
     big = [4096.0, 4097.0, 4098.0, 4099.0]
     yield segment("is exact beside a large offset", "segment_variance", (big, "float32"), [0, 0, 0, 0], 1)
 
@@ -175,7 +200,7 @@ def segments_of_integer_extremes():
         top, bottom = oracle.highest(dtype), oracle.lowest(dtype)
         x = np.array([top, bottom, top, 1, bottom], dtype=dtype)
         ids = [0, 0, 1, 1, 2]
-        for op in ("segment_sum", "segment_min", "segment_max"):
+        for op in ("segment_sum", "segment_min", "segment_max", "segment_prod", *ROWS):
             yield segment(f"of extreme {dtype} wraps or keeps them", op, (x, dtype), ids, 4)
     for dtype in ("float32", "int8", "uint64", "bool"):
         for op in ("segment_min_or_constant", "segment_max_or_constant"):
@@ -194,6 +219,45 @@ def segments_of_integer_extremes():
             "cuts a fractional constant for integers", op, (data("int32", 4), "int32"), [0, 2, 2, 0], 4, 2.75
         )
         yield segment("is sorted as its fifth argument", op, x, [0, 0, 2, 2], 4, -1.0, True)
+
+
+def products_with_zeros():
+    x = [2.0, 0.0, -3.0, 0.0, 0.0, -0.0, 5.0, INF, 0.0, NAN, INF, -2.0]
+    ids = [0, 1, 0, 1, 2, 3, 3, 4, 4, 5, 6, 6]
+    for dtype in FLOATS:
+        yield segment(f"of zeros, infinities and NaN of {dtype}", "segment_prod", (x, dtype), ids, 8)
+    yield segment("of many rows of int32 wraps", "segment_prod", ([3] * 50, "int32"), [0] * 50, 1)
+    yield segment("of many rows of uint16 wraps", "segment_prod", ([65535] * 51, "uint16"), [0] * 51, 1)
+    yield segment(
+        "of float16 multiplies in float32", "segment_prod", ([300.0, 300.0, 0.25, 0.5], "float16"), [0] * 4, 1
+    )
+    yield segment("of bfloat16 rounds once", "segment_prod", ([1.0078125] * 100, "bfloat16"), [0] * 100, 1)
+
+
+def rows_that_hold_extremes():
+    ids = [1, 1, 1, 0, 0, 3, 3, 9, -1, 3]
+    for op in ROWS:
+        for dtype in FLOATS:
+            x = [2.0, 2.0, 1.0, -0.0, 0.0, 1.0, NAN, 9.0, -9.0, NAN]
+            yield segment(f"of {dtype} is the first of ties and of NaN", op, (x, dtype), ids, 4)
+            edges = [INF, INF, -INF, -INF, -INF, INF, 1.0, INF, -INF, INF]
+            yield segment(f"of {dtype} finds infinities", op, (edges, dtype), ids, 4)
+        for dtype in ("bool", "uint64", "int8"):
+            equal = np.ones(10, dtype=dtype)
+            yield segment(f"of equal rows of {dtype} is the first", op, (equal, dtype), ids, 4)
+        yield segment("of a broad array", op, (data("int32", 10, 2, 2, 3), "int32"), ids, 5)
+
+
+def truth_of_values():
+    x = [0.0, -0.0, NAN, 1e-30, 0.0, -INF]
+    ids = [0, 0, 1, 2, 2, 3]
+    for op, dtype in itertools.product(TRUTH, ("bfloat16", "float32", "float64")):
+        yield segment(f"of {dtype} takes NaN as true and -0 as false", op, (x, dtype), ids, 5)
+    for op in TRUTH:
+        yield segment(
+            "of uint8 whose sum wraps to 0", op, ([128, 128, 0, 255, 1], "uint8"), [0, 0, 1, 2, 2], 4
+        )
+        yield segment("of int64 beyond float64", op, ([2**63 - 1, -(2**63), 2**32], "int64"), [0, 0, 1], 3)
 
 
 def sums_in_half_precision():
@@ -222,7 +286,77 @@ SEGMENT = [
     *segments_with_nan_and_inf(),
     *segments_of_integer_extremes(),
     *sums_in_half_precision(),
+    *products_with_zeros(),
+    *rows_that_hold_extremes(),
+    *truth_of_values(),
 ]
+
+# --- attention --------------------------------------------------------------------------------------------
+
+
+def attention(name, logits, values, ids, n, dtype=None, ids_dtype="int64", host=(False,) * 3, n_as=None):
+    """A case of segment_attention on logits and values = (data, dtype)."""
+    result = dtype or (values[1] if oracle.is_float(values[1]) else "float")
+    return Case(
+        f"segment_attention {name}",
+        "segment_attention",
+        (A(*logits, host[0]), A(*values, host[1]), A(ids, ids_dtype, host[2]), n if n_as is None else n_as),
+        functools.partial(oracle.attention, logits[0], values[0], ids, n),
+        result,
+        0.0 if oracle.is_float(values[1]) else oracle.TOL["float32"],
+    )
+
+
+def attentions():
+    for dtype in DTYPES:
+        x = data(dtype, 9, 2, 3), dtype
+        yield attention(f"of {dtype}", (data(dtype, 9, 2), dtype), x, IDS, 4)
+    x = data("float32", 9, 2, 3), "float32"
+    for rank in (1, 2, 3):
+        for more in range(3 - rank + 1):
+            shape = (9, 2, 3)[: rank + more]
+            logits = data("float32", *shape[:rank]), "float32"
+            yield attention(
+                f"of rank {rank} and {rank + more}", logits, (data("float32", *shape), "float32"), IDS, 4
+            )
+    heads = data("float32", 9, 2), "float32"
+    for dtype in ("uint8", "int32", "uint64"):
+        yield attention(f"with ids of {dtype}", heads, x, UNSIGNED_IDS, 4, ids_dtype=dtype)
+    yield attention("of float32 beside float64", heads, (x[0], "float64"), IDS, 4)
+    yield attention("of float32 beside float16", heads, (x[0], "float16"), IDS, 4, "float32")
+    yield attention(
+        "of float16 beside integers", (heads[0], "float16"), (x[0] * 2, "int32"), IDS, 4, "float16"
+    )
+    yield attention("takes a 0-d array as size", heads, x, IDS, 4, n_as=A(4, "int32"))
+    for k, label in enumerate(("logits", "values", "ids")):
+        host = tuple(i == k for i in range(3))
+        yield attention(f"takes NumPy {label} beside tensors", heads, x, IDS, 4, host=host)
+    yield attention(
+        "of no rows", (data("float32", 0, 2), "float32"), (data("float32", 0, 2, 3), "float32"), [], 3
+    )
+    yield attention("of zero width", heads, (data("float32", 9, 2, 0), "float32"), IDS, 4)
+    yield attention("into no segments", heads, x, IDS, 0)
+    for dtype in ("float32", "bfloat16"):
+        edges = [-INF, -INF, INF, 1.0, NAN, 0.0, -INF, 2.0, INF, NAN]
+        ids = [0, 0, 1, 1, 2, 2, 3, 3, 9, -1]
+        rows = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, INF, NAN]
+        yield attention(f"of infinite and NaN logits of {dtype}", (edges, dtype), (rows, dtype), ids, 5)
+        some = [1.0, NAN, 3.0, INF, 5.0, -INF, INF, NAN, 9.0, 9.0]
+        plain = [0.0] * 10
+        yield attention(
+            f"of infinite and NaN values of {dtype}",
+            (plain, dtype),
+            (some, dtype),
+            [0, 0, 1, 1, 2, 2, 8, -1, 3, 3],
+            4,
+        )
+    ones = [60000.0] * 3000
+    yield attention(
+        "of float16 adds in float32", (np.zeros(3000), "float16"), (ones, "float16"), [0] * 3000, 1
+    )
+
+
+SEGMENT += attentions()
 
 # --- partitions -------------------------------------------------------------------------------------------
 

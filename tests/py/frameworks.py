@@ -22,6 +22,17 @@ INTEGERS = SIGNED + UNSIGNED
 DTYPES = BOOL + INTEGERS + FLOATS
 XFAIL = pathlib.Path(__file__).resolve().parent.parent / "xfail"
 
+# How memory may lie: the array that is made of some data, and the view of it that holds these data. What is expanded
+# has equal rows.
+LAYOUTS = {
+    "strided": (lambda x: np.repeat(x, 2, -1), lambda x: x[..., ::2]),
+    "shifted": (lambda x: np.concatenate([x[:1], x]), lambda x: x[1:]),
+    "transposed": (lambda x: x.T, lambda x: x.T),
+    "expanded": (lambda x: x[:1], None),
+    "reversed": (lambda x: x[::-1], lambda x: x[::-1]),
+    "swapped": (lambda x: x, lambda x: x.astype(x.dtype.newbyteorder("S"))),
+}
+
 
 def numbers(version):
     """The leading numbers of a version, to compare: "2.13.0rc1+cpu" is (2, 13, 0)."""
@@ -60,6 +71,7 @@ class Row:
     narrow = {}  # what it makes of dtypes wider than its own
     elsewhere = None  # the name of a second device, to see that results stay on it
     take_out_of_range = "raises"  # or "fills": NaN or 0, where the framework would clamp (SEMANTICS 18)
+    runs_later = False  # whether what runs is out of our reach, so that its errors are its own (SEMANTICS 18)
     reads_counts = True  # whether a total that is not the sum of the counts is seen (SEMANTICS 9)
     quick = True  # whether a call takes microseconds
     compiles = False  # whether a call compiles at a new shape or dtype, which makes tests slow
@@ -67,6 +79,10 @@ class Row:
     shares_numpy = False  # whether an array made of NumPy's memory shares it
     shape_error = ValueError  # what it raises itself for shapes that do not go together
     notes = True  # whether errors of its own are foreign ones, told by a note; else the library's, which name the call
+    host_lacks = (
+        () if importlib.util.find_spec("ml_dtypes") else ("bfloat16",)
+    )  # dtypes of NumPy's beside its arrays
+    layouts = ()  # of LAYOUTS, those that its arrays may have
     subclass = None  # makes an array of a subclass of the framework's array, where it has such
 
     def held(self, dtype):
@@ -77,9 +93,20 @@ class Row:
         """A device as the framework takes it, from its name."""
         return name
 
+    def laid_out(self, data, dtype, layout):
+        """An array whose memory lies in a certain way, where the framework has arrays of that kind."""
+        if layout not in self.layouts:
+            return self.array(data, dtype)
+        data = np.asarray(data)
+        base, view = LAYOUTS[layout]
+        made = self.array(base(data), dtype)
+        return view(made) if view else self.expanded(made, data.shape)
+
 
 class NumPy(Row):
     name = "numpy"
+    layouts = tuple(LAYOUTS)
+    expanded = staticmethod(np.broadcast_to)
     subclass = staticmethod(lambda x: x.view(type("Mine", (np.ndarray,), {})))
 
     def array(self, data, dtype):
@@ -107,6 +134,7 @@ class NumPy(Row):
 class Torch(Row):
     name = "torch"
     errors = (RuntimeError,)
+    layouts = ("strided", "shifted", "transposed", "expanded")
     elsewhere = "meta"
     shares_numpy = True
     shape_error = RuntimeError
@@ -129,6 +157,15 @@ class Torch(Row):
 
     def dtype(self, x):
         return str(x.dtype).removeprefix("torch.")
+
+    def laid_out(self, data, dtype, layout):
+        if layout != "transposed":
+            return super().laid_out(data, dtype, layout)
+        made = self.array(np.asarray(data).T, dtype)
+        return made.permute(*range(made.ndim - 1, -1, -1))
+
+    def expanded(self, x, shape):
+        return x.expand(shape)
 
     def own_dtype(self, name):
         return getattr(self.torch, name)
@@ -331,6 +368,7 @@ class Native(NumPy):
 
     name = "native"
     module = "anytensor"
+    layouts = tuple(set(LAYOUTS) - {"swapped"})
     subclass = None
     mutable = False
     shares_numpy = True
@@ -343,13 +381,19 @@ class Native(NumPy):
         self.at, self.native = anytensor, anytensor.native
 
     def array(self, data, dtype):
-        carrier = {"bfloat16": "float32", "bool": "uint8"}.get(
-            dtype, dtype
-        )  # NumPy's DLPack had no bool before 1.25
-        x = self.native.from_dlpack(
-            np.array(data, dtype=dtype if dtype == "bool" else carrier).astype(carrier)
-        )
-        return x if carrier == dtype else self.at.astype(x, dtype)
+        host = np.array(data, dtype="float32" if dtype == "bfloat16" else dtype)
+        return self.of_numpy(host, dtype)
+
+    def of_numpy(self, host, dtype):
+        """NumPy's DLPack had no bool before 1.25: its bytes come in."""
+        x = self.native.from_dlpack(host.view("uint8") if host.dtype == bool else host)
+        return self.at.astype(x, dtype) if dtype in ("bfloat16", "bool") else x
+
+    def laid_out(self, data, dtype, layout):
+        """Views that NumPy made, imported with their strides; a cast has none."""
+        if dtype == "bfloat16" or layout not in self.layouts:
+            return self.array(data, dtype)
+        return self.of_numpy(framework("numpy").laid_out(data, dtype, layout), dtype)
 
     def numpy(self, x):
         return np.asarray(self.at.astype(x, "float32") if x.dtype == "bfloat16" else x)

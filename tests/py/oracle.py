@@ -132,6 +132,30 @@ def softmax(numbers):
     return [power / below if below else math.nan for power in powers]
 
 
+def deviation(numbers):
+    spread = variance(numbers)
+    return spread if is_nan(spread) else math.sqrt(spread)
+
+
+def logsumexp(numbers):
+    numbers = [float(number) for number in numbers]
+    top = greatest(numbers, -math.inf)
+    if is_nan(top) or math.isinf(top):
+        return top
+    return top + math.log(total(math.exp(number - top) for number in numbers))
+
+
+def first_of(numbers, beats):
+    """The place of the number that beats all before it and is beaten by none behind it; of a NaN, if there is one."""
+    best = 0
+    for place, number in enumerate(numbers):
+        if is_nan(number):
+            return place
+        if beats(number, numbers[best]):
+            best = place
+    return best
+
+
 def normalize(numbers):
     below = total(float(number) for number in numbers)
     return [number / below if below else 0.0 for number in numbers]
@@ -155,6 +179,28 @@ def per_segment(fold, x, ids, n):
     return out
 
 
+def holders(beats, x, ids, n):
+    """The row that beats the others of each segment, column by column; the number of rows where there is none."""
+    x = objects(x)
+    out = np.empty((n, *x.shape[1:]), dtype=object)
+    for s, rows in enumerate(members(ids, n)):
+        for place in np.ndindex(*x.shape[1:]):
+            out[(s, *place)] = rows[first_of([x[(e, *place)] for e in rows], beats)] if rows else len(x)
+    return out
+
+
+def attention(logits, values, ids, n):
+    """The values of each segment, weighted by the softmax of the logits, whose axes are the first of the values'."""
+    logits, values = objects(logits), objects(values)
+    shares = per_row(softmax, logits, ids, n)
+    out = np.empty((n, *values.shape[1:]), dtype=object)
+    for s, rows in enumerate(members(ids, n)):
+        for place in np.ndindex(*values.shape[1:]):
+            head = place[: logits.ndim - 1]
+            out[(s, *place)] = total(shares[(e, *head)] * float(values[(e, *place)]) for e in rows)
+    return out
+
+
 def per_row(spread, x, ids, n):
     """One number per row from its segment's numbers; 0 where the id is dropped: x's shape."""
     x = objects(x)
@@ -173,6 +219,21 @@ def segment(op, x, ids, n, dtype, constant=0.0):
     if op == "segment_sum":
         wraps = (lambda v: v) if dtype == "bool" or is_float(dtype) else (lambda v: cast(v, dtype))
         return per_segment(lambda r: wraps(total(r)), x, ids, n)
+    if op == "segment_prod":
+        wraps = (lambda v: v) if dtype == "bool" or is_float(dtype) else (lambda v: cast(v, dtype))
+        return per_segment(lambda r: wraps(product(r)), x, ids, n)
+    if op == "segment_any":
+        return per_segment(lambda r: any(v != 0 for v in r), x, ids, n)
+    if op == "segment_all":
+        return per_segment(lambda r: all(v != 0 for v in r), x, ids, n)
+    if op == "segment_argmax":
+        return holders(lambda a, b: a > b, x, ids, n)
+    if op == "segment_argmin":
+        return holders(lambda a, b: a < b, x, ids, n)
+    if op == "segment_std":
+        return per_segment(deviation, x, ids, n)
+    if op == "segment_logsumexp":
+        return per_segment(logsumexp, x, ids, n)
     if op == "segment_max":
         return per_segment(lambda r: greatest(r, low), x, ids, n)
     if op == "segment_min":

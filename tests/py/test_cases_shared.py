@@ -44,9 +44,14 @@ WANTED = (
     34,
     35,
     36,
+    37,
+    38,
+    39,
     48,
     49,
     50,
+    59,
+    60,
 )
 ABOUT = {48: "torch", 49: "torch"}  # cases about one framework
 RUNS = ("numpy", "torch", "jax", "tensorflow")  # what the scripts know; JAX as it comes, without 64-bit types

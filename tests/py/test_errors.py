@@ -71,6 +71,8 @@ GOOD = {
     "arange": {"start": 3, "like": X},
     **{op: {"x": X, "segment_ids": I, "num_segments": 2} for op in cases.SEGMENT_OPS},
     "segment_softmax": {"logits": X, "segment_ids": I, "num_segments": 2},
+    "segment_logsumexp": {"logits": X, "segment_ids": I, "num_segments": 2},
+    "segment_attention": {"logits": X, "values": X, "segment_ids": I, "num_segments": 2},
     "segment_count": {"segment_ids": I, "num_segments": 2},
     "partition_ids": {"partitions": A([1, 2], "int64"), "total_length": 3},
     **{
@@ -84,6 +86,7 @@ ARRAYS = (
     "y",
     "condition",
     "logits",
+    "values",
     "segment_ids",
     "partitions",
     "indices",
@@ -94,7 +97,10 @@ ARRAYS = (
     "repeats",
     "fill_value",
 )
-SIZES = {"num_segments": cases.SEGMENT_OPS, "total_length": [op for op in GOOD if op.startswith("partition")]}
+SIZES = {
+    "num_segments": (*cases.SEGMENT_OPS, "segment_attention"),
+    "total_length": [op for op in GOOD if op.startswith("partition")],
+}
 
 
 def call(fw, op, arguments):
@@ -470,6 +476,9 @@ def test_a_python_integer_that_does_not_fit_is_an_overflow_error(fw, dtype, numb
     bad(fw, "fill_nan", OverflowError, "'value'", "out of bounds", dtype, x=x, value=number)
     bad(fw, "full", OverflowError, "'fill_value'", "out of bounds", dtype, fill_value=number, dtype=dtype)
     bad(fw, "full_like", OverflowError, "'fill_value'", "out of bounds", dtype, x=x, fill_value=number)
+    bad(
+        fw, "full_like", OverflowError, "'fill_value'", "out of bounds", dtype, fill_value=number, dtype=dtype
+    )
     for op in ("segment_min_or_constant", "segment_max_or_constant"):
         bad(
             fw,

@@ -334,6 +334,8 @@ class Fuzz:
             parts = self.fw.array(counts, self.pick(*self.integers))
             return [*([] if op == "partition_ids" else [a(x)]), a(parts), a(self.size(length))], {}
         first = [] if op == "segment_count" else [a(x)]
+        if op == "segment_attention":
+            first = [a(self.array(shape=x.shape[: self.pick(1, 2)])), a(x)]
         more = [a(self.pick(0, 1.5, math.nan, np.float32(2)))] if op.endswith("constant") else []
         return [*first, a(self.ids(length, n)), a(self.size(n)), *more], {"sorted": a(False)}
 
@@ -558,7 +560,10 @@ def holds(*strategies):
     return listed
 
 
-REDUCTIONS = ("segment_sum", "segment_min", "segment_max", "segment_mean", "segment_variance")
+REDUCTIONS = (
+    *("segment_sum", "segment_min", "segment_max", "segment_mean", "segment_variance"),
+    *("segment_prod", "segment_std", "segment_logsumexp", "segment_any", "segment_all"),
+)
 PER_ROW = ("segment_softmax", "segment_normalize")
 
 

@@ -52,6 +52,12 @@ SIGNATURES = {
         f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
         for op in ("sum", "min", "max", "mean", "variance", "normalize")
     },
+    **{
+        f"segment_{op}": "(x, segment_ids, num_segments, sorted=False)"
+        for op in ("prod", "any", "all", "std", "argmin", "argmax")
+    },
+    "segment_logsumexp": "(logits, segment_ids, num_segments, sorted=False)",
+    "segment_attention": "(logits, values, segment_ids, num_segments, sorted=False)",
     "segment_softmax": "(logits, segment_ids, num_segments, sorted=False)",
     "segment_count": "(segment_ids, num_segments, sorted=False)",
     **{
@@ -95,8 +101,17 @@ def test_a_docstring_says_what_goes_in_and_what_comes_out(op):
     assert op in pydoc.plain(pydoc.render_doc(getattr(at, op)))
 
 
+OTHERS = (
+    "__version__ backends cache promote promote_scalars empty_segment_identity enable_torchscript enable_typecheck "
+    "get_backend module_if_loaded tree "
+    "newaxis promote_options einsum pack rearrange reduce unpack ArrayT Axes Bool DtypeLike Float FloatArray Inexact "
+    "Int IntArray Integer Num Real SegmentIds SegmentOut SegmentValues ShapeLike ShapeSize Shaped ShapedArray"
+).split()
+
+
 def test_all_names_of_the_package_are_there_and_no_others():
-    assert set(at.__all__) == {*OPS, *_core.aliases, "__version__", "module_if_loaded", "promote_options"}
+    assert set(at.__all__) == {*OPS, *_core.aliases, *_core.facts, *OTHERS}
+    assert len(at.__all__) == len(set(at.__all__))
     assert all(hasattr(at, name) for name in at.__all__)
     assert at.__version__ == _core.__version__
 
@@ -115,7 +130,7 @@ def test_other_names_are_the_same_objects():
 
 def test_stubs_name_every_function():
     text = pathlib.Path(at.__file__).with_name("_core.pyi").read_text()
-    for op in OPS:
+    for op in OPS + _core.facts:
         assert f"def {op}(" in text
     for name, of in _core.aliases.items():
         assert f"{name} = {of}\n" in text

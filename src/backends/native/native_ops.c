@@ -260,7 +260,9 @@ static at_status fold(at_context *cx, ati_fold op, at_array x, at_array ids, at_
     return ati_native_give(cx, a, out);
 }
 
-#define SLOTS(X) X(slot_sum, ATI_FOLD_SUM) X(slot_min, ATI_FOLD_MIN) X(slot_max, ATI_FOLD_MAX)
+#define SLOTS(X)                                                                                   \
+    X(slot_sum, ATI_FOLD_SUM)                                                                      \
+    X(slot_min, ATI_FOLD_MIN) X(slot_max, ATI_FOLD_MAX) X(slot_prod, ATI_FOLD_PROD)
 #define SEGMENTS(X)                                                                                \
     X(segment_sum, ATI_FOLD_SUM) X(segment_min, ATI_FOLD_MIN) X(segment_max, ATI_FOLD_MAX)
 
@@ -284,6 +286,48 @@ SLOTS(DEFINE)
     }
 SEGMENTS(DEFINE)
 #undef DEFINE
+
+static at_status arg(at_context *cx, ati_fold op, at_array x, at_array ids, at_dim segments,
+                     at_array *out)
+{
+    ati_host to = *view_of(x);
+    int64_t length = 0;
+    if (!ati_k_rows_are_whole(view_of(x))) return AT_DECLINE;
+    if (check_rows(cx, x, ids, &length) != AT_OK ||
+        ati_native_size(cx, segments, &to.dim[0]) != AT_OK)
+        return cx->status;
+    native_array *a = ati_native_new(cx, AT_INT64, to.ndim, to.dim);
+    if (a != NULL && !ati_k_segment_arg(op, view_of(x), view_of(ids), &a->view)) {
+        ati_native_release(a);
+        return at_error(cx, AT_ENOMEM, "no memory for extremes");
+    }
+    return ati_native_give(cx, a, out);
+}
+
+#define ARGS(X) X(segment_argmin, ATI_FOLD_MIN) X(segment_argmax, ATI_FOLD_MAX)
+#define DEFINE(name, op)                                                                           \
+    at_status ati_native_##name(at_context *cx, const at_backend *be, at_array x,                  \
+                                at_array segment_ids, at_dim num_segments, bool sorted,            \
+                                at_array *out)                                                     \
+    {                                                                                              \
+        (void)be;                                                                                  \
+        (void)sorted;                                                                              \
+        return arg(cx, op, x, segment_ids, num_segments, out);                                     \
+    }
+ARGS(DEFINE)
+#undef DEFINE
+
+/* Half types multiply in float32, bool in integers: the formula casts. */
+at_status ati_native_segment_prod(at_context *cx, const at_backend *be, at_array x,
+                                  at_array segment_ids, at_dim num_segments, bool sorted,
+                                  at_array *out)
+{
+    (void)be;
+    (void)sorted;
+    at_dtype t = view_of(x)->dtype;
+    if (t == AT_BOOL || t == AT_FLOAT16 || t == AT_BFLOAT16) return AT_DECLINE;
+    return fold(cx, ATI_FOLD_PROD, x, segment_ids, num_segments, out);
+}
 
 /* Kernels that give a float row per row, or per segment; the formula has what they do not take. */
 typedef bool row_kernel(const ati_host *x, const ati_host *ids, int64_t n, ati_host *out);
@@ -496,7 +540,8 @@ static const at_backend native_backend = {
 #include "anytensor/ops.def"
     SEGMENTS(OVERRIDE) OR_CONSTANT(OVERRIDE) ROWS(OVERRIDE_ROWS).segment_count =
         ati_native_segment_count,
-    .partition_ids = ati_native_partition_ids,
+    .segment_prod = ati_native_segment_prod,
+    ARGS(OVERRIDE).partition_ids = ati_native_partition_ids,
 };
 
 const at_backend *at_native(void) { return &native_backend; }

@@ -133,8 +133,8 @@ static PyObject *last_rows(pa_frame *up, const sorted_rows *s, PyObject *rows, i
 /* The value that leaves every other one as it is, as a Python number. */
 static PyObject *identity_of(pa_frame *f, int fn, at_dtype t)
 {
-    at_scalar first = {.kind = AT_WEAK_INT};
-    if (fn != FN_add) first = pa_identity(t, fn == FN_maximum);
+    at_scalar first = {.kind = AT_WEAK_INT, .i = fn == FN_multiply, .d = fn == FN_multiply};
+    if (fn == FN_minimum || fn == FN_maximum) first = pa_identity(t, fn == FN_maximum);
     return pa_number_as(f, (at_array){&first, &at_weak}, t);
 }
 
@@ -183,6 +183,7 @@ static at_status fold(at_context *cx, const at_backend *be, int fn, at_array x, 
 SLOT_FOLD(slot_sum, add)
 SLOT_FOLD(slot_min, minimum)
 SLOT_FOLD(slot_max, maximum)
+SLOT_FOLD(slot_prod, multiply)
 
 at_status px_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                     at_array *out)

@@ -73,6 +73,8 @@ at_dtype px_find_dtype(pa_space *space, PyObject *obj)
     return t;
 }
 
+PyObject *pa_space_namespace(const at_backend *be) { return space_of(be)->xp; }
+
 /* --- making a backend ---------------------------------------------------------------------------------------- */
 
 static void resolve_functions(pa_space *space)

@@ -407,6 +407,7 @@ const pa_framework pa_jax = {
     .symbols = offsetof(pa_state, jax_symbol),
     .wake = wake,
     .owns = owns,
+    .trace = pj_trace,
     .visit = visit_state,
     .clear = clear,
 };

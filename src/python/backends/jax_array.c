@@ -11,6 +11,23 @@ bool pj_traced(const jax_state *st, PyObject *x)
     return PyType_IsSubtype(Py_TYPE(x), (PyTypeObject *)st->fn[FN_Tracer]);
 }
 
+/* A tracer of jax.jit reaches the operands that it was made of, its key too; what a frame keeps beside its equations is
+ * replaced when the trace ends. Where this JAX has no such thing no other array is of the same trace. */
+PyObject *pj_trace(const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    if (!pj_traced(state_of(be), x)) return Py_NewRef(Py_None);
+    PyObject *trace = PyObject_GetAttrString(x, "_trace");
+    PyObject *frame = trace == NULL ? NULL : PyObject_GetAttrString(trace, "frame");
+    if (frame != NULL) *pulse = PyObject_GetAttrString(frame, "constid_to_tracer");
+    bool alone = trace == NULL || (frame != NULL && !pa_supports_weakrefs(*pulse));
+    PyErr_Clear();
+    Py_XDECREF(frame);
+    if (!alone) return trace;
+    Py_CLEAR(*pulse);
+    Py_XDECREF(trace);
+    return PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+}
+
 bool pj_tracked(at_context *cx, at_array a)
 {
     (void)cx;

@@ -510,6 +510,18 @@ at_status pj_lax_slot_max(at_context *cx, const at_backend *be, at_array x, at_a
     return extreme(cx, be, x, slot_ids, slots, true, out);
 }
 
+at_status pj_lax_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                           at_dim slots, at_array *out)
+{
+    at_dtype t = AT_OTHER;
+    if (pj_read_dtype(cx, x, &t) != AT_OK) return cx->status;
+    pa_frame f;
+    pa_open(&f);
+    PyObject *ones =
+        filled(&f, be, rows_shape(&f, be, x.p, pa_size(&f, slots)), number(&f, be, 1, t), t);
+    return pa_finish(&f, cx, be, scatter(&f, be, FN_scatter_mul, ones, slot_ids.p, x.p), out);
+}
+
 /* By how much the slots are repeated at once. The derivative adds as many numbers one after the other. */
 #define FAN 32
 

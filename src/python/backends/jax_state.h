@@ -43,6 +43,7 @@
     X(transpose, "lax.transpose")                                                                  \
     X(gather, "lax.gather")                                                                        \
     X(scatter_add, "lax.scatter_add")                                                              \
+    X(scatter_mul, "lax.scatter_mul")                                                              \
     X(scatter_min, "lax.scatter_min")                                                              \
     X(scatter_max, "lax.scatter_max")                                                              \
     X(GatherDimensionNumbers, "lax.GatherDimensionNumbers")                                        \
@@ -116,6 +117,9 @@ static inline jax_state *state_of(const at_backend *be) { return be->state; }
 
 /* Whether an object is a traced stand-in for an array. */
 bool pj_traced(const jax_state *st, PyObject *x);
+
+/* For pa_framework. */
+PyObject *pj_trace(const at_backend *be, PyObject *x, PyObject **pulse);
 
 /* The dtype object, borrowed; NULL fails the frame. */
 PyObject *pj_dtype(pa_frame *f, const jax_state *st, at_dtype t);

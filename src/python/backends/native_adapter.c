@@ -63,6 +63,7 @@ static const taken nothing;
 #define TAKE_INDEX(name) TAKE_DATA(name)
 #define TAKE_MASK(name) TAKE_DATA(name)
 #define TAKE_VALUE(name) TAKE_DATA(name)
+#define TAKE_BOUND(name) TAKE_DATA(name)
 #define TAKE_LIKE(name) TAKE_DATA(name)
 #define TAKE_SIZE(name)
 #define TAKE_MAYBE_SIZE(name)

@@ -80,6 +80,14 @@ PyArray_Descr *pn_descr_of(const at_backend *be, at_dtype t)
     return st->bfloat16;
 }
 
+PyObject *pa_numpy_type(const at_backend *be, at_dtype t)
+{
+    PyArray_Descr *d = pn_descr_of(be, t);
+    PyObject *type = d == NULL ? NULL : Py_NewRef((PyObject *)d->typeobj);
+    Py_XDECREF(d);
+    return type;
+}
+
 at_status pn_dtype(at_context *cx, at_array a, at_dtype *out)
 {
     (void)cx;
@@ -693,6 +701,9 @@ int pa_numpy_make(at_backend *be)
         .segment_max = numpy_segment_max,
         .segment_mean = numpy_segment_mean,
         .segment_softmax = numpy_segment_softmax,
+        .segment_prod = numpy_segment_prod,
+        .segment_argmin = numpy_segment_argmin,
+        .segment_argmax = numpy_segment_argmax,
         .segment_normalize = numpy_segment_normalize,
         .segment_min_or_constant = numpy_segment_min_or_constant,
         .segment_max_or_constant = numpy_segment_max_or_constant,

@@ -128,6 +128,12 @@ at_status numpy_slot_max(at_context *cx, const at_backend *be, at_array x, at_ar
     return fold(cx, be, ATI_FOLD_MAX, x, slot_ids, slots, out);
 }
 
+at_status numpy_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                          at_dim slots, at_array *out)
+{
+    return fold(cx, be, ATI_FOLD_PROD, x, slot_ids, slots, out);
+}
+
 at_status numpy_segment_sum(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
                             at_dim num_segments, bool sorted, at_array *out)
 {
@@ -148,6 +154,54 @@ at_status numpy_segment_max(at_context *cx, const at_backend *be, at_array x, at
 {
     (void)sorted;
     return fold(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
+}
+
+/* Half types multiply in float32, bool in integers: the formula casts. */
+at_status numpy_segment_prod(at_context *cx, const at_backend *be, at_array x, at_array segment_ids,
+                             at_dim num_segments, bool sorted, at_array *out)
+{
+    (void)sorted;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t == AT_BOOL || t == AT_FLOAT16 || t == AT_BFLOAT16) return AT_DECLINE;
+    return fold(cx, be, ATI_FOLD_PROD, x, segment_ids, num_segments, out);
+}
+
+static at_status arg(at_context *cx, const at_backend *be, ati_fold op, at_array x, at_array ids,
+                     at_dim n, at_array *out)
+{
+    view xv, iv, ov;
+    at_dtype t = AT_OTHER;
+    pn_dtype(cx, x, &t);
+    if (t == AT_OTHER) return AT_DECLINE;
+    if (!open_rows(&xv, x, &iv, ids)) return pa_foreign(cx);
+    if (!ati_k_rows_are_whole(&xv.host)) {
+        close_view(&xv);
+        close_view(&iv);
+        return AT_DECLINE;
+    }
+    PyArrayObject *xa = array_of(x);
+    PyObject *array = new_rows(be, AT_INT64, n.n, PyArray_NDIM(xa), PyArray_DIMS(xa), &ov);
+    bool fine = true;
+    if (array != NULL)
+        WITHOUT_GIL(PyArray_SIZE(xa), fine = ati_k_segment_arg(op, &xv.host, &iv.host, &ov.host));
+    return finish_kernel(cx, be, &xv, &iv, fine, array, out);
+}
+
+at_status numpy_segment_argmin(at_context *cx, const at_backend *be, at_array x,
+                               at_array segment_ids, at_dim num_segments, bool sorted,
+                               at_array *out)
+{
+    (void)sorted;
+    return arg(cx, be, ATI_FOLD_MIN, x, segment_ids, num_segments, out);
+}
+
+at_status numpy_segment_argmax(at_context *cx, const at_backend *be, at_array x,
+                               at_array segment_ids, at_dim num_segments, bool sorted,
+                               at_array *out)
+{
+    (void)sorted;
+    return arg(cx, be, ATI_FOLD_MAX, x, segment_ids, num_segments, out);
 }
 
 /* Kernels that give a float row per row, or per segment; the formula has what they do not take. */

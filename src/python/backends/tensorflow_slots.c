@@ -395,3 +395,14 @@ at_status pf_slot_max(at_context *cx, const at_backend *be, at_array x, at_array
 {
     return extreme(cx, be, x, slot_ids, slots, true, out);
 }
+
+/* --- products ----------------------------------------------------------------------------------------------- */
+
+at_status pf_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                       at_dim slots, at_array *out)
+{
+    pa_frame f;
+    pa_open(&f);
+    PyObject *rows = pf_tensor(&f, be, x.p), *size = pf_size(&f, be, slots, AT_INT64);
+    return pa_finish(&f, cx, be, pf_call(&f, be, segment_prod, rows, slot_ids.p, size), out);
+}

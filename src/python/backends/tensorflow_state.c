@@ -126,6 +126,8 @@ bool pf_runs_now(const at_backend *be)
     return yes;
 }
 
+bool pf_is_tracing(const at_backend *be) { return !pf_runs_now(be); }
+
 PyObject *pf_integer(pa_frame *f, const at_backend *be, int64_t value, at_dtype t)
 {
     PyObject *number = t == AT_UINT64 && !f->failed
@@ -446,6 +448,16 @@ int pf_owns(PyObject *module, PyTypeObject *type)
 {
     return pa_derives(module, "Tensor", type) || pa_derives(module, "Variable", type) ||
            pa_derives(module, "__internal__.types.Tensor", type);
+}
+
+/* The graph of a tensor; variables hold values, and symbols have no graph of their own. */
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    const tensorflow_state *st = state_of(be);
+    (void)pulse;
+    PyTypeObject *tensor = (PyTypeObject *)st->fn[FN_Tensor];
+    if (pf_is_eager(st, x) || !PyType_IsSubtype(Py_TYPE(x), tensor)) return Py_NewRef(Py_None);
+    return PyObject_GetAttrString(x, "graph");
 }
 
 /* A condition that the graph knows already, or else true: then the graph checks it as it runs. */

@@ -61,6 +61,7 @@
     X(segment_sum, "raw_ops.UnsortedSegmentSum", "data segment_ids num_segments")                  \
     X(segment_min, "raw_ops.UnsortedSegmentMin", "data segment_ids num_segments")                  \
     X(segment_max, "raw_ops.UnsortedSegmentMax", "data segment_ids num_segments")                  \
+    X(segment_prod, "raw_ops.UnsortedSegmentProd", "data segment_ids num_segments")                \
     X(constant, "constant", "value dtype")                                                         \
     X(convert, "convert_to_tensor", "value")                                                       \
     X(static_value, "get_static_value", "tensor")                                                  \
@@ -195,6 +196,7 @@ void pf_state_free(tensorflow_state *st);
 /* For pa_framework. */
 int pf_owns(PyObject *module, PyTypeObject *type);
 at_dtype pf_dtype(const at_backend *be, PyObject *obj);
+PyObject *pf_trace(const at_backend *be, PyObject *x, PyObject **pulse);
 int pf_holds(PyObject *tensorflow, PyObject *condition);
 int pf_visit(at_backend *be, visitproc visit, void *arg);
 void pf_clear(at_backend *be);
@@ -231,6 +233,8 @@ at_status pf_slot_min(at_context *cx, const at_backend *be, at_array x, at_array
                       at_dim slots, at_array *out);
 at_status pf_slot_max(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                       at_dim slots, at_array *out);
+at_status pf_slot_prod(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
+                       at_dim slots, at_array *out);
 at_status pf_spread(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
                     at_array *out);
 at_status pf_head(at_context *cx, const at_backend *be, at_array x, at_dim n, at_array *out);

@@ -684,6 +684,15 @@ static PyObject *reachable(PyObject *start, PyObject *stop, PyObject *step)
     return (span < 0 && by > 0) || (span > 0 && by < 0) ? start : stop;
 }
 
+/* The dtype in which torch makes a range: it has none of the wide unsigned types, and cuts fractional bounds of an
+ * integer range before it counts the elements. */
+static at_dtype made_of(at_dtype dtype, PyObject *start, PyObject *stop, PyObject *step)
+{
+    if (start == NULL || stop == NULL || step == NULL || !ati_is_integer(dtype)) return dtype;
+    if (PyFloat_Check(start) || PyFloat_Check(stop) || PyFloat_Check(step)) return AT_FLOAT64;
+    return is_wide_unsigned(dtype) ? AT_INT64 : dtype;
+}
+
 static at_status torch_arange(at_context *cx, const at_backend *be, at_array start, at_array stop,
                               at_array step, at_dtype dtype, at_array like, const void *device,
                               at_array *out)
@@ -695,9 +704,10 @@ static at_status torch_arange(at_context *cx, const at_backend *be, at_array sta
     PyObject *to = reachable(from, bound(&f, be, stop), by);
     PyObject *where = (PyObject *)device;
     if (where == NULL && like.be == be) where = pa_keep(&f, pt_get(st, like.p, GET_device));
+    at_dtype made = made_of(dtype, from, to, by);
     PyObject *y = pa_call_named(&f, st->fn[FN_arange], CONSTANT(st, named_dtype_device), from, to,
-                                by, dtype_object(&f, be, dtype), where == NULL ? Py_None : where);
-    return pa_finish(&f, cx, be, y, out);
+                                by, dtype_object(&f, be, made), where == NULL ? Py_None : where);
+    return pa_finish(&f, cx, be, made == dtype ? y : cast(&f, be, y, dtype), out);
 }
 
 /* --- slots ---------------------------------------------------------------------------------------------------------------- */
@@ -775,6 +785,23 @@ static at_status torch_slot_sum(at_context *cx, const at_backend *be, at_array x
         pa_call(&f, st->fn[FN_new_zeros], rows, rows_shape(&f, be, x.p, pa_size(&f, slots)));
     PyObject *sum = pa_call(&f, st->fn[FN_scatter_add], zeros, CONSTANT(st, zero), index, rows);
     return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, sum, t) : sum, out);
+}
+
+static at_status torch_slot_prod(at_context *cx, const at_backend *be, at_array x,
+                                 at_array slot_ids, at_dim slots, at_array *out)
+{
+    torch_state *st = state_of(be);
+    pa_frame f;
+    pa_open(&f);
+    at_dtype t = AT_OTHER;
+    if (torch_dtype(cx, x, &t) != AT_OK) return cx->status;
+    PyObject *rows = is_wide_unsigned(t) ? cast(&f, be, x.p, AT_INT64) : x.p;
+    PyObject *index = index_rows(&f, be, slot_ids.p, shape_tuple(&f, be, x.p));
+    PyObject *ones = pa_call(&f, st->fn[FN_new_full], rows,
+                             rows_shape(&f, be, x.p, pa_size(&f, slots)), CONSTANT(st, one));
+    PyObject *y = pa_call(&f, st->fn[FN_scatter_reduce], ones, CONSTANT(st, zero), index, rows,
+                          CONSTANT(st, prod));
+    return pa_finish(&f, cx, be, is_wide_unsigned(t) ? cast(&f, be, y, t) : y, out);
 }
 
 static at_status extreme(at_context *cx, const at_backend *be, at_array x, at_array slot_ids,
@@ -876,6 +903,8 @@ const pa_framework pa_torch = {
     .owns = pt_owns,
     .dtype = pt_dtype,
     .holds = pt_holds,
+    .trace = pt_trace,
+    .watcher = pt_watcher,
     .visit = pt_visit,
     .clear = pt_clear,
 };

@@ -75,13 +75,22 @@ at_status pt_nan_to_num(at_context *cx, const at_backend *be, at_array x, at_arr
 
 /* --- without a derivative, or with one that is the same --------------------------------------------------------- */
 
+/* Whether torch fills a dtype with this number as we do: it wraps integers that do not fit, where the formula refuses
+ * them. */
+static bool fills(at_dtype t, at_array value)
+{
+    if (value.be != &at_weak || t >= AT_OTHER || t == AT_BOOL) return false;
+    const at_scalar *s = value.p;
+    return !ati_is_integer(t) || (s->kind == AT_WEAK_INT && ati_int_fits(t, s));
+}
+
 at_status pt_full_like(at_context *cx, const at_backend *be, at_array x, at_array fill_value,
                        at_dtype dtype, at_array *out)
 {
+    if (x.be != be) return AT_DECLINE; /* a number beside a tensor that fills it */
     at_dtype t = dtype == AT_NODTYPE ? dtype_of(x) : dtype;
     torch_state *st = state_of(be);
-    if (fill_value.be != &at_weak || t >= AT_OTHER || t == AT_BOOL || st->dtype[t] == NULL)
-        return AT_DECLINE;
+    if (!fills(t, fill_value) || st->dtype[t] == NULL) return AT_DECLINE;
     pa_frame f;
     pa_open(&f);
     PyObject *number = pa_number_as(&f, fill_value, t);

@@ -50,12 +50,65 @@ bool pt_answers_nothing(PyObject *question)
     return nothing;
 }
 
+/* The innermost of torch's dispatch modes, its own (fake, functional, proxy) among them. */
+PyObject *pt_watcher(const at_backend *be)
+{
+    const torch_state *st = state_of(be);
+    if (!pt_answers_nothing(st->fn[FN_tracing_state])) return Py_NewRef(Py_NotImplemented);
+    PyObject *depth = PyObject_CallNoArgs(st->fn[FN_dispatch_modes]);
+    long modes = depth == NULL ? -1 : PyLong_AsLong(depth);
+    Py_XDECREF(depth);
+    if (modes < 0) return NULL;
+    return modes == 0 ? Py_NewRef(Py_None)
+                      : PyObject_CallFunction(st->fn[FN_dispatch_mode], "l", modes - 1);
+}
+
+/* Fake and functional tensors are of classes of these names, wherever a torch keeps them. */
+static bool stands_for_values(PyObject *x)
+{
+    PyObject *order = Py_TYPE(x)->tp_mro;
+    for (Py_ssize_t i = 0; order != NULL && i < PyTuple_GET_SIZE(order); i++) {
+        const char *name = ((PyTypeObject *)PyTuple_GET_ITEM(order, i))->tp_name;
+        if (strcmp(name, "FakeTensor") == 0 || strcmp(name, "FunctionalTensor") == 0) return true;
+    }
+    return false;
+}
+
+/* functorch wraps tensors of torch's own class, by level; a wrapper has one also when its transform is over. */
+static PyObject *level_of(const torch_state *st, PyObject *x)
+{
+    PyObject *level = PyObject_CallOneArg(st->fn[FN_wrapper_level], x);
+    long number = level == NULL ? 0 : PyLong_AsLong(level);
+    if (number != -1) return level;
+    Py_DECREF(level);
+    return Py_NewRef(Py_None);
+}
+
+/* Fake tensors are told apart by what watches (pa_watcher() is part of the key), or else by their mode. */
+PyObject *pt_trace(const at_backend *be, PyObject *x, PyObject **pulse)
+{
+    const torch_state *st = state_of(be);
+    (void)pulse;
+    if (!stands_for_values(x)) return level_of(st, x);
+    PyObject *watcher = pt_watcher(be);
+    if (watcher != Py_None) return watcher;
+    Py_DECREF(watcher);
+    PyObject *mode = PyObject_GetAttrString(x, "fake_mode");
+    if (mode == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        return Py_NewRef(x);
+    }
+    return mode;
+}
+
 bool pt_is_host(const torch_state *st, PyObject *x)
 {
     return (Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Tensor] ||
             Py_TYPE(x) == (PyTypeObject *)st->fn[FN_Parameter]) &&
            pt_flag(st, x, GET_is_cpu);
 }
+
+bool pt_is_traced(const at_backend *be) { return !pt_answers_nothing(FN(be, tracing_state)); }
 
 bool pt_is_unwatched(const torch_state *st)
 {

@@ -63,6 +63,8 @@
     X(dispatch_modes, "_C._len_torch_dispatch_stack")                                              \
     X(function_modes, "_C._len_torch_function_stack")                                              \
     X(functorch, "_C._functorch.peek_interpreter_stack")                                           \
+    X(wrapper_level, "_C._functorch.maybe_get_level")                                              \
+    X(dispatch_mode, "_C._get_dispatch_stack_at")                                                  \
     X(forward_ad, "autograd.forward_ad")                                                           \
     X(strided, "strided")                                                                          \
     X(Tensor, "Tensor")                                                                            \
@@ -110,6 +112,7 @@ enum {
     X(minus_one, PyLong_FromLong(-1))                                                              \
     X(amin, PyUnicode_InternFromString("amin"))                                                    \
     X(amax, PyUnicode_InternFromString("amax"))                                                    \
+    X(prod, PyUnicode_InternFromString("prod"))                                                    \
     X(current_level, PyUnicode_InternFromString("_current_level"))
 
 enum {
@@ -214,6 +217,8 @@ at_status pt_segment_softmax(at_context *cx, const at_backend *be, at_array logi
 int pt_owns(PyObject *module, PyTypeObject *type);
 at_dtype pt_dtype(const at_backend *be, PyObject *obj);
 int pt_holds(PyObject *torch, PyObject *condition);
+PyObject *pt_trace(const at_backend *be, PyObject *x, PyObject **pulse);
+PyObject *pt_watcher(const at_backend *be);
 int pt_visit(at_backend *be, visitproc visit, void *arg);
 void pt_clear(at_backend *be);
 

@@ -84,13 +84,17 @@ static void data_free(data *d)
 static void fold_plainly(data *d, ati_fold op)
 {
     for (int64_t k = 0; k < d->n * d->width; k++)
-        d->want[k] = op == ATI_FOLD_SUM   ? 0
-                     : op == ATI_FOLD_MIN ? (double)INFINITY
-                                          : -(double)INFINITY;
+        d->want[k] = op == ATI_FOLD_SUM    ? 0
+                     : op == ATI_FOLD_PROD ? 1
+                     : op == ATI_FOLD_MIN  ? (double)INFINITY
+                                           : -(double)INFINITY;
     for (int64_t e = 0; e < d->rows; e++)
         for (int64_t k = 0; d->ids[e] >= 0 && d->ids[e] < d->n && k < d->width; k++) {
             double *to = &d->want[d->ids[e] * d->width + k], v = d->x[e * d->width + k];
-            *to = op == ATI_FOLD_SUM ? *to + v : op == ATI_FOLD_MIN ? fmin(*to, v) : fmax(*to, v);
+            *to = op == ATI_FOLD_SUM    ? *to + v
+                  : op == ATI_FOLD_PROD ? *to * v
+                  : op == ATI_FOLD_MIN  ? fmin(*to, v)
+                                        : fmax(*to, v);
         }
 }
 
@@ -118,6 +122,14 @@ static void check_fold(data *d, ati_fold op, at_dtype dtype, bool strided, doubl
     free(got);
 }
 
+/* Their products are exact: few are not 1 or -1, and these go up as often as down. */
+static float factor(uint64_t random)
+{
+    float sign = random & 1 ? -1 : 1;
+    uint64_t turn = (random >> 1) % 1000;
+    return sign * (turn == 7 ? 2.0f : turn == 8 ? 0.5f : 1.0f);
+}
+
 static void check_all(int64_t rows, int64_t n, int64_t width, order *id)
 {
     data d = data_new(rows, n, width, id);
@@ -128,6 +140,10 @@ static void check_all(int64_t rows, int64_t n, int64_t width, order *id)
         check_fold(&d, ATI_FOLD_MIN, AT_FLOAT32, strided, 0);
         check_fold(&d, ATI_FOLD_MAX, AT_FLOAT64, strided, 0);
     }
+    uint64_t state = 7;
+    for (int64_t k = 0; k < rows * width; k++) d.x[k] = factor(next_random(&state));
+    check_fold(&d, ATI_FOLD_PROD, AT_FLOAT32, true, 0);
+    check_fold(&d, ATI_FOLD_PROD, AT_FLOAT64, false, 0);
     data_free(&d);
 }
 

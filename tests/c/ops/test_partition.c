@@ -1,4 +1,6 @@
 /* Partitions: segments given by their lengths. */
+#include <string.h>
+
 #include "fixture.h"
 
 #define INF ((double)INFINITY)
@@ -209,6 +211,79 @@ static void test_an_unread_total_below_the_sum_cuts(at_frame *f)
     EXPECT(blind_ids(f, lengths, 0), AT_INT64, SIZES(0), NO_VALUES);
 }
 
+/* --- the memo of a context ----------------------------------------------------------------------------- */
+
+static struct {
+    at_array ids; /* what find gives; nil: nothing */
+    at_status fails_to_find, fails_to_keep;
+    int found, kept;
+} memory;
+
+static at_status recall(at_context *cx, at_array partitions, at_dim total, at_array *out)
+{
+    (void)partitions;
+    (void)total;
+    memory.found++;
+    if (memory.fails_to_find != AT_OK) return at_error(cx, memory.fails_to_find, "no finding");
+    at_retain(memory.ids);
+    *out = memory.ids;
+    return AT_OK;
+}
+
+static at_status remember(at_context *cx, at_array partitions, at_array ids)
+{
+    (void)partitions;
+    memory.kept += !at_is_nil(ids);
+    return memory.fails_to_keep == AT_OK ? AT_OK : at_error(cx, memory.fails_to_keep, "no keeping");
+}
+
+static const at_memo memo = {recall, remember};
+
+static void all_five(at_frame *f, at_array lengths, bool fail)
+{
+    at_array x = VEC(f, AT_FLOAT32, 1, 2, 4);
+    CHECK(at_is_nil(at_partition_ids(f, lengths, AT_DIM(3))) == fail);
+    for (int i = 0; i < COUNT_OF(reductions); i++) {
+        if (fail) at_clear(f->cx);
+        CHECK(at_is_nil(reductions[i].call(f, x, lengths, AT_DIM(3))) == fail);
+    }
+}
+
+static void test_a_memo_is_asked_once_per_call_and_given_what_it_lacks(at_frame *f)
+{
+    at_array lengths = VEC(f, AT_INT64, 1, 2);
+    memset(&memory, 0, sizeof memory);
+    f->cx->memo = &memo;
+    all_five(f, lengths, false);
+    CHECK(memory.found == 1 + COUNT_OF(reductions) && memory.kept == memory.found);
+    memory.ids = VEC(f, AT_INT64, 0, 0, 1);
+    EXPECT(at_partition_sum(f, VEC(f, AT_FLOAT32, 1, 2, 4), lengths, AT_DIM(3)), AT_FLOAT32,
+           SIZES(2), VALUES(3, 4));
+    CHECK(at_partition_ids(f, lengths, AT_DIM(3)).p == memory.ids.p);
+    CHECK(memory.kept == 1 + COUNT_OF(reductions));
+    at_repeat(f, VEC(f, AT_INT64, 7, 8), lengths, AT_DIM(3),
+              AT_NO_AXIS); /* has a rule of its own */
+    CHECK(memory.found == 3 + COUNT_OF(reductions));
+    f->cx->memo = NULL;
+}
+
+static void test_a_memo_that_fails_fails_the_call(at_frame *f)
+{
+    at_array lengths = VEC(f, AT_INT64, 1, 2);
+    memset(&memory, 0, sizeof memory);
+    f->cx->memo = &memo;
+    memory.fails_to_find = AT_EVALUE;
+    all_five(f, lengths, true);
+    CHECK(f->cx->status == AT_EVALUE && memory.kept == 0);
+    at_clear(f->cx);
+    memory.fails_to_find = AT_OK;
+    memory.fails_to_keep = AT_ENOMEM;
+    all_five(f, lengths, true);
+    CHECK(f->cx->status == AT_ENOMEM);
+    at_clear(f->cx);
+    f->cx->memo = NULL;
+}
+
 int main(int argc, char **argv)
 {
     static const test tests[] = {
@@ -230,6 +305,8 @@ int main(int argc, char **argv)
         TEST(test_lengths_whose_sum_overflows_are_refused),
         TEST(test_an_unread_total_beyond_the_sum_is_filled_with_an_id_that_is_dropped),
         TEST(test_an_unread_total_below_the_sum_cuts),
+        TEST(test_a_memo_is_asked_once_per_call_and_given_what_it_lacks),
+        TEST(test_a_memo_that_fails_fails_the_call),
     };
     return RUN(tests, both_ways, argc, argv);
 }

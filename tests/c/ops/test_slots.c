@@ -34,7 +34,7 @@ static void test_slot_count_counts(at_frame *f)
     EXPECT(at_slot_count(f, nothing_of(f, AT_INT64), AT_DIM(2)), AT_INT64, SIZES(2), VALUES(0, 0));
 }
 
-static void test_slot_sum_min_max(at_frame *f)
+static void test_slot_sum_min_max_prod(at_frame *f)
 {
     at_array x = given(f, AT_FLOAT32, SIZES(3, 2), VALUES(1, -2, 3, NAN_, 5, 6)),
              ids = VEC(f, AT_INT64, 0, 2, 0);
@@ -43,6 +43,8 @@ static void test_slot_sum_min_max(at_frame *f)
            VALUES(1, -2, INF, INF, 3, NAN_));
     EXPECT(at_slot_max(f, x, ids, AT_DIM(3)), AT_FLOAT32, SIZES(3, 2),
            VALUES(5, 6, -INF, -INF, 3, NAN_));
+    EXPECT(at_slot_prod(f, x, ids, AT_DIM(3)), AT_FLOAT32, SIZES(3, 2),
+           VALUES(5, -12, 1, 1, 3, NAN_));
 }
 
 static void test_spread_takes_rows_by_slot(at_frame *f)
@@ -71,7 +73,7 @@ static void test_slots_refuse_what_does_not_fit(at_frame *f)
     at_array table = given(f, AT_INT64, SIZES(2, 1), VALUES(0, 1)),
              point = zero_d(f, AT_FLOAT32, 1);
     typedef at_array slot(at_frame * f, at_array x, at_array slot_ids, at_dim slots);
-    static slot *const folds[] = {at_slot_sum, at_slot_min, at_slot_max};
+    static slot *const folds[] = {at_slot_sum, at_slot_min, at_slot_max, at_slot_prod};
     for (int i = 0; i < COUNT_OF(folds); i++) {
         EXPECT_ERROR(f, folds[i](f, x, ids, AT_DIM(2)), AT_ESHAPE, "slot_", "(2, 1)", "(3,)");
         EXPECT_ERROR(f, folds[i](f, x, table, AT_DIM(2)), AT_ESHAPE, "slot_", "(2, 1)");
@@ -108,7 +110,7 @@ int main(int argc, char **argv)
         TEST(test_slot_ids_cleans_ids_of_every_dtype),
         TEST(test_slot_ids_are_wide_enough_for_the_number_of_segments),
         TEST(test_slot_count_counts),
-        TEST(test_slot_sum_min_max),
+        TEST(test_slot_sum_min_max_prod),
         TEST(test_spread_takes_rows_by_slot),
         TEST(test_head_is_the_first_rows),
         TEST(test_slots_refuse_what_does_not_fit),

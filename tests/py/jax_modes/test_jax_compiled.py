@@ -50,6 +50,17 @@ def test_every_public_function_is_called():
     assert set(at._core.ops) - covered() == set()
 
 
+def test_facts_are_constants_of_a_program():
+    def run(x, i):
+        y = at.where(x > at.pi(x), at.inf(x), x * at.finfo(x).eps) - at.e(x)
+        return at.astype(y, at.dtype("float16", i)), at.full(at.shape(i), at.iinfo(i).max, like=i)
+
+    given = jnp.asarray([[1.0, 4.0]], jnp.float32), jnp.asarray([[1]], jnp.int8)
+    for got in (jax.jit(run)(*given), jax.vmap(run)(*given)):
+        for g, w in zip(got, run(*given), strict=True):
+            assert g.dtype == w.dtype and np.array_equal(g, w)
+
+
 @FAMILIES
 def test_eager_results_are_those_of_numpy(family):
     """The rest of this file compares with eager JAX; this ties eager JAX to the host's kernels."""

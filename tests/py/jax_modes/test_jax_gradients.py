@@ -85,6 +85,20 @@ def share(g):
     return g / g.sum(axis=0)
 
 
+def attend(x, ids, n):
+    """Of one operand: its first column weighs its rows."""
+    return at.segment_attention(x[:, 0], x, ids, n) if x.ndim > 1 else at.segment_attention(x, x, ids, n)
+
+
+def named(op):
+    """A function of rows, ids and a size."""
+    return attend if op == "segment_attention" else getattr(at, op)
+
+
+def weighed(g):
+    return jnp.tensordot(jax.nn.softmax(g if g.ndim == 1 else g[:, 0]), g, 1)
+
+
 SEGMENT = {
     "segment_sum": (lambda x: at.segment_sum(x, IDS, 4), per_segment(down(jnp.sum), IDS, 4)),
     "segment_max": (lambda x: finite(at.segment_max(x, IDS, 4)), per_segment(down(jnp.max), IDS, 4)),
@@ -93,6 +107,13 @@ SEGMENT = {
     "segment_variance": (lambda x: at.segment_variance(x, IDS, 4), per_segment(down(jnp.var), IDS, 4)),
     "segment_normalize": (lambda x: at.segment_normalize(x, IDS, 4), per_row(share, IDS, 4)),
     "segment_softmax": (lambda x: at.segment_softmax(x, IDS, 4), per_row(softmax, IDS, 4)),
+    "segment_prod": (lambda x: at.segment_prod(x, IDS, 4), per_segment(down(jnp.prod), IDS, 4, 1.0)),
+    "segment_std": (lambda x: at.segment_std(x, IDS, 4), per_segment(down(jnp.std), IDS, 4)),
+    "segment_logsumexp": (
+        lambda x: finite(at.segment_logsumexp(x, IDS, 4)),
+        per_segment(down(jax.nn.logsumexp), IDS, 4),
+    ),
+    "segment_attention": (lambda x: attend(x, IDS, 4), per_segment(weighed, IDS, 4)),
     "segment_max_or_constant": (
         lambda x: at.segment_max_or_constant(x, IDS, 4, -3.0),
         per_segment(down(jnp.max), IDS, 4, -3.0),
@@ -329,13 +350,61 @@ def test_eager_calls_do_not_spoil_later_gradients():
             close(jax.grad(loss(fn))(x), wanted("segment")[name][1], name=name)
 
 
+ZERO_IDS = np.array([0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 9])  # of 0, 1, 2 and 3 zeros, and one in a dropped row
+ZEROS = np.array([2.0, -3.0, 0.5, 0.0, 4.0, -0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("way", ["grad", "jit of grad", "grad of vmap"])
+def test_products_with_zeros_have_both_derivatives(way):
+    x = jnp.stack([ZEROS, ZEROS[::-1] + 1.5], 1)
+    both = (lambda x: at.segment_prod(x, ZERO_IDS, 5), per_segment(down(jnp.prod), ZERO_IDS, 5, 1.0))
+    along = weights((12, 2), seed=8)
+
+    def orders(fn):
+        def first(x):
+            return WAYS[way](loss(fn))(x) if way in WAYS else jax.grad(loss(jax.vmap(fn, 1, 1)))(x)
+
+        return fn(x), first(x), jax.grad(lambda x: (first(x) * along).sum())(x)
+
+    for got, want in zip(*map(orders, both), strict=True):
+        close(got, want)
+
+
+def test_edges_of_logsumexp_and_std_have_finite_derivatives():
+    ids = np.array([0, 0, 0, 1, 1, 3, -1])
+    x = jnp.array([1.0, -inf, 2.0, -inf, -inf, 700.0, nan])
+    flat = jnp.array([0.5, 0.5, 0.5, 1.0, 1.0, 2.0, nan])
+    total = jax.grad(lambda x: at.segment_logsumexp(x, ids, 4)[:2].sum())
+    spread = jax.grad(lambda x: at.segment_std(x, ids, 4).sum())
+    grad = np.asarray(total(x))
+    close(grad[:3], jax.nn.softmax(x[:3]))
+    assert not grad[3:].any() and not np.asarray(spread(flat)).any()
+    for fn, v in ((total, x), (spread, flat)):
+        assert np.isfinite(jax.jit(jax.grad(lambda v, fn=fn: fn(v).sum()))(v)).all()
+
+
+def test_gradients_of_attention_reach_logits_and_values():
+    logits, values = rows(), jnp.stack([rows(), rows()[::-1], rows() * 2], 2)
+    dirty = (poisoned(), values.at[np.array(DROPPED)].set(nan))
+
+    def plain(a, v):
+        groups = [jnp.asarray(np.flatnonzero(IDS == s)) for s in range(4)]
+        return jnp.stack([(softmax(a[g])[..., None] * v[g]).sum(0) for g in groups])
+
+    def slopes(fn):
+        return jax.grad(lambda a, v: (fn(a, v) * weights((4, 2, 3))).sum(), (0, 1))
+
+    want = jax.jit(slopes(plain))(logits, values)
+    for got, w in zip(slopes(lambda a, v: at.segment_attention(a, v, IDS, 4))(*dirty), want, strict=True):
+        assert (np.asarray(got)[DROPPED] == 0).all()
+        close(got, w)
+
+
 def test_all_rows_dropped_and_no_rows_at_all():
     ids = np.full(9, -1)
     ops = [op for op in SEGMENT if op not in ("segment_max_or_constant", "segment_min_or_constant")]
     grad = jax.jit(
-        lambda x: [
-            jax.grad(lambda x, op=op: finite(getattr(at, op)(x, ids[: len(x)], 4)).sum())(x) for op in ops
-        ]
+        lambda x: [jax.grad(lambda x, op=op: finite(named(op)(x, ids[: len(x)], 4)).sum())(x) for op in ops]
     )
     for got in grad(poisoned()):
         assert (np.asarray(got) == 0).all()

@@ -38,6 +38,16 @@ def finite(y):
     return tf.where(tf.math.is_finite(y), y, tf.zeros_like(y))
 
 
+def attend(x, ids, n):
+    """Of one operand: its first column weighs its rows."""
+    return at.segment_attention(x[:, 0], x, ids, n)
+
+
+def named(op):
+    """A function of rows, ids and a size."""
+    return attend if op == "segment_attention" else getattr(at, op)
+
+
 SEGMENT = {
     "segment_sum": lambda x: at.segment_sum(x, IDS, 4),
     "segment_max": lambda x: finite(at.segment_max(x, IDS, 4)),
@@ -46,6 +56,10 @@ SEGMENT = {
     "segment_variance": lambda x: at.segment_variance(x, IDS, 4),
     "segment_normalize": lambda x: at.segment_normalize(x, IDS, 4),
     "segment_softmax": lambda x: at.segment_softmax(x, IDS, 4),
+    "segment_prod": lambda x: at.segment_prod(x, IDS, 4),
+    "segment_std": lambda x: at.segment_std(x, IDS, 4),
+    "segment_logsumexp": lambda x: finite(at.segment_logsumexp(x, IDS, 4)),
+    "segment_attention": lambda x: attend(x, IDS, 4),
     "segment_max_or_constant": lambda x: at.segment_max_or_constant(x, IDS, 4, -3.0),
     "segment_min_or_constant": lambda x: at.segment_min_or_constant(x, IDS, 4, constant=2.0),
     "partition_sum": lambda x: at.partition_sum(x, COUNTS, 8),
@@ -169,7 +183,7 @@ def test_graphs_give_the_gradients_of_eager(how, part):
 @pytest.mark.parametrize("how", HOW)
 def test_graphs_of_unknown_sizes_have_gradients(how):
     spec = [tf.TensorSpec([None, 2], tf.float64), tf.TensorSpec([None], tf.int64)]
-    ops = (at.segment_sum, at.segment_max, at.segment_variance, at.segment_softmax)
+    ops = (at.segment_sum, at.segment_max, at.segment_variance, at.segment_softmax, at.segment_prod, attend)
 
     @tf.function(input_signature=spec, **HOW[how])
     def run(x, ids):
@@ -239,11 +253,53 @@ def test_dropped_rows_with_inf_and_nan_get_exactly_zero(name):
 
 @pytest.mark.parametrize("name", SEGMENTS)
 def test_nothing_but_dropped_rows_gives_zero(name):
-    op = getattr(at, name)
+    op = named(name)
     x, ids = tf.constant(rows()), tf.fill([8], -1)
     for rows_of in (x, x[:0]):
         grad = slope(lambda x: finite(op(x, ids[: len(x)], 3)), rows_of, 1.0)
         assert grad.shape == rows_of.shape and not grad.numpy().any()
+
+
+ZERO_IDS = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 9]  # of 0, 1, 2 and 3 zeros, and one in a dropped row
+ZEROS = np.array([2.0, -3.0, 0.5, 0.0, 4.0, -0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0])[:, None]
+
+
+@pytest.mark.parametrize("how", ["eager", *HOW])
+def test_products_with_zeros_have_both_derivatives(how):
+    c, d = np.arange(1.0, 6.0)[:, None], np.random.default_rng(9).random((12, 1)) + 0.5
+    fn = lambda x: at.segment_prod(x, tf.constant(ZERO_IDS), 5)  # noqa: E731
+
+    def run(x):
+        return slope(fn, x, c), curve(fn, x, c, d)
+
+    if how != "eager":
+        run = tf.function(run, **HOW[how])
+    first, second = run(tf.constant(ZEROS))
+    close(first, differences(lambda x: loss(fn, x, c), ZEROS))
+    close(second, differences(lambda x: tf.reduce_sum(slope(fn, x, c) * d), ZEROS))
+
+
+@pytest.mark.parametrize("how", ["eager", *HOW])
+def test_edges_of_logsumexp_and_std_have_finite_derivatives(how):
+    ids = tf.constant([0, 0, 0, 1, 1, 3, -1])
+    x = tf.constant([1.0, -INF, 2.0, -INF, -INF, 700.0, NAN], tf.float64)
+    flat = tf.constant([0.5, 0.5, 0.5, 1.0, 1.0, 2.0, NAN], tf.float64)
+
+    def run(x, flat):
+        total = lambda x: at.segment_logsumexp(x, ids, 4)[:2]  # noqa: E731
+        spread = lambda x: at.segment_std(x, ids, 4)  # noqa: E731
+        return [
+            way(fn, v)
+            for fn, v in ((total, x), (spread, flat))
+            for way in (lambda fn, v: slope(fn, v, 1.0), lambda fn, v: curve(fn, v, 1.0, 1.0))
+        ]
+
+    if how != "eager":
+        run = tf.function(run, **HOW[how])
+    grad, second, flat_grad, flat_second = (y.numpy() for y in run(x, flat))
+    close(grad[:3], tf.nn.softmax(x[:3]), 1e-14)
+    assert not grad[3:].any() and np.isfinite(second).all()
+    assert not flat_grad.any() and np.isfinite(flat_second).all()
 
 
 def test_a_persistent_tape_answers_twice():

@@ -68,6 +68,30 @@ def test_every_function_is_called_under_the_compiler():
     assert set(at._core.ops) - {"shape"} <= names
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_facts_are_constants_of_a_graph(dynamic):
+    def run(x, i):
+        y = at.where(x > at.pi(x), at.inf(x), x * at.finfo(x).eps) - at.e(like=x)
+        limits = at.ninf(x), at.iinfo(i).max, at.get_backend(x).framework_name, at.newaxis
+        return at.astype(y, at.dtype("float64", i)), at.where(y > 0, at.nan(y), y), limits
+
+    given = torch.tensor([1.0, 4.0]), torch.tensor([1], dtype=torch.int8)
+    got = torch.compile(run, fullgraph=True, dynamic=dynamic, backend="aot_eager")(*given)
+    want = run(*given)
+    assert got[0].dtype == torch.float64 and torch.equal(got[0], want[0])
+    assert torch.equal(got[1].isnan(), want[1].isnan()) and got[2] == want[2]
+
+
+def test_einops_and_old_import_paths_in_a_graph():
+    from anytensor import core, segment
+
+    def run(x, ids):
+        return at.rearrange(segment.segment_sum(core.exp(x), ids, 3), "n f -> f n")
+
+    x, ids = torch.rand(4, 2), torch.tensor([0, 2, 2, 5])
+    assert torch.equal(torch.compile(run, fullgraph=True, backend="aot_eager")(x, ids), run(x, ids))
+
+
 @pytest.mark.parametrize("size", ["python", "tensor", "shape"])
 def test_shape_is_a_tuple_of_sizes(size):
     def run(x, k):

@@ -40,6 +40,16 @@ def finite(y):
     return torch.where(torch.isfinite(y), y, 0.0)
 
 
+def attend(x, ids, n):
+    """Of one operand: its first column weighs its rows."""
+    return at.segment_attention(x[:, 0], x, ids, n)
+
+
+def named(op):
+    """A function of rows, ids and a size."""
+    return attend if op == "segment_attention" else getattr(at, op)
+
+
 SEGMENT = {
     "segment_sum": lambda x: at.segment_sum(x, IDS, 4),
     "segment_max": lambda x: finite(at.segment_max(x, IDS, 4)),
@@ -48,6 +58,10 @@ SEGMENT = {
     "segment_variance": lambda x: at.segment_variance(x, IDS, 4),
     "segment_normalize": lambda x: at.segment_normalize(x, IDS, 4),
     "segment_softmax": lambda x: at.segment_softmax(x, IDS, 4),
+    "segment_prod": lambda x: at.segment_prod(x, IDS, 4),
+    "segment_std": lambda x: at.segment_std(x, IDS, 4),
+    "segment_logsumexp": lambda x: finite(at.segment_logsumexp(x, IDS, 4)),
+    "segment_attention": lambda x: attend(x, IDS, 4),
     "segment_max_or_constant": lambda x: at.segment_max_or_constant(x, IDS, 4, -3.0),
     "segment_min_or_constant": lambda x: at.segment_min_or_constant(x, IDS, 4, constant=2.0),
 }
@@ -319,14 +333,14 @@ def test_rows_behind_the_last_run_get_zero_when_compiled(name):
 
 @pytest.mark.parametrize("name", SEGMENT)
 def test_all_rows_dropped(name):
-    grad = slope_of(lambda x: finite(getattr(at, name)(x, torch.full((9,), -1), 4)), poisoned(), c=1.0)
+    grad = slope_of(lambda x: finite(named(name)(x, torch.full((9,), -1), 4)), poisoned(), c=1.0)
     assert torch.equal(grad, torch.zeros(9, 2, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("name", SEGMENT)
 def test_no_rows_at_all(name):
     x = torch.zeros(0, 2, dtype=torch.float64, requires_grad=True)
-    y = getattr(at, name)(x, torch.zeros(0, dtype=torch.int64), 3)
+    y = named(name)(x, torch.zeros(0, dtype=torch.int64), 3)
     (grad,) = torch.autograd.grad(y.sum(), x)
     assert grad.shape == (0, 2)
 
@@ -338,6 +352,91 @@ def test_empty_segments_give_no_nan(name):
     fn = SEGMENT[name]
     c = torch.full_like(fn(rows()), 1e30) if name not in ("segment_normalize", "segment_softmax") else None
     assert torch.isfinite(slope_of(fn, rows(), c=c)).all()
+
+
+@pytest.mark.parametrize("name", ["segment_std", "segment_variance"])
+def test_spread_of_single_and_of_equal_rows_is_flat_to_second_order(name):
+    ids = torch.tensor([3, 0, 1, -1, 7, 4, 4, 4, 9])
+    x = rows()
+    x[5:8] = 0.75
+    (y,), (grad,) = slope(lambda x: getattr(at, name)(x, ids, 5), (x,), 1.0, create_graph=True)
+    assert torch.equal(grad, torch.zeros(9, 2).double())
+    (h,) = torch.autograd.grad(grad.sum(), y)
+    assert torch.isfinite(h).all()
+
+
+# Of 0, 1, 2 and 3 zeros in a segment, and one in a dropped row.
+ZEROS = torch.tensor([2.0, -3.0, 0.5, 0.0, 4.0, -0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0], dtype=torch.float64)
+ZERO_IDS = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 9])
+
+
+def plain_prod(x):
+    return torch.stack([x[ZERO_IDS == s].prod(0) for s in range(5)])
+
+
+def zero_rows():
+    return torch.stack([ZEROS, ZEROS.flip(0) + 1.5], 1)
+
+
+@pytest.mark.parametrize("way", ["eager", "func", "compiled"])
+def test_products_with_zeros_have_both_derivatives(way):
+    c, d = f64(5, 2, seed=31) + 0.5, f64(12, 2, seed=32) + 0.5
+
+    def both(fn):
+        first = torch.func.grad(lambda x: (fn(x) * c).sum())
+        return lambda x: (fn(x), first(x), torch.func.grad(lambda x: (first(x) * d).sum())(x))
+
+    def taped(x):
+        fn = lambda x: at.segment_prod(x, ZERO_IDS, 5)  # noqa: E731
+        (y,), (grad,) = slope(fn, (x,), c, create_graph=True)
+        return fn(x), grad, torch.autograd.grad((grad * d).sum(), y)[0]
+
+    run = taped if way == "eager" else both(lambda x: at.segment_prod(x, ZERO_IDS, 5))
+    if way == "compiled":
+        run = torch.compile(run, fullgraph=True, backend="aot_eager")
+    for got, want in zip(run(zero_rows()), both(plain_prod)(zero_rows()), strict=True):
+        close(got, want, 1e-12)
+
+
+def test_a_product_with_inf_or_nan_leaves_other_segments_alone():
+    ids = torch.tensor([0, 0, 1, 1, 2, 2])
+    x = torch.tensor([2.0, 3.0, inf, 2.0, nan, 5.0], dtype=torch.float64)
+    grad = slope_of(lambda x: at.segment_prod(x, ids, 3), x, c=torch.ones(3).double())
+    assert grad[:2].tolist() == [3.0, 2.0] and grad[2].item() == 0.0 and grad[3].item() == inf
+    assert grad[4].item() == 0.0 and grad[5].isnan()
+    assert at.segment_prod(x.requires_grad_(), ids, 3).detach().tolist()[:2] == [6.0, inf]
+
+
+def test_logsumexp_has_the_softmax_as_gradient_and_none_where_nothing_is_above_minus_inf():
+    ids = torch.tensor([0, 0, 0, 1, 1, 3, -1])
+    x = torch.tensor([1.0, -inf, 2.0, -inf, -inf, 700.0, nan], dtype=torch.float64)
+    (y,), (grad,) = slope(lambda x: at.segment_logsumexp(x, ids, 4), (x,), torch.ones(4), create_graph=True)
+    close(grad[:3], torch.softmax(x[:3], 0), 1e-14)
+    assert grad[3:].tolist() == [0.0, 0.0, 1.0, 0.0]
+    (h,) = torch.autograd.grad((grad * torch.arange(7)).sum(), y)
+    assert torch.isfinite(h).all()
+
+
+def test_gradients_of_attention_reach_logits_and_values():
+    ids, logits = torch.tensor([0, 1, 0, 7, 1, -1]), rows()[:6]
+    values = torch.stack([rows()[:6], other()[:6], rows()[3:] * 2], 2)
+    fn = lambda a, v: at.segment_attention(a, v, ids, 3)  # noqa: E731
+    c = cotangent(fn, logits, values)
+    grads = slope(fn, (logits, values), c)[1]
+    for k, grad in enumerate(grads):
+        close(grad, differences(lambda *ys: (fn(*ys) * c).sum(), (logits, values), k))
+        assert (grad[[3, 5]] == 0).all()
+    dirty = [logits.clone(), values.clone()]
+    for x in dirty:
+        x[3], x[5] = nan, inf
+    for got, want in zip(slope(fn, dirty, c)[1], grads, strict=True):
+        close(got, want, 1e-14)
+
+
+def test_rows_and_truth_have_no_derivative():
+    x = rows().requires_grad_()
+    for op in (at.segment_argmax, at.segment_argmin, at.segment_any, at.segment_all):
+        assert not op(x, IDS, 4).requires_grad
 
 
 def test_variance_of_single_rows_is_flat():

@@ -108,6 +108,8 @@ def test_jvp_and_vjp_agree(family):
         results = [y.double() for y in run(n, total, *given) if y.is_floating_point()]
         return tuple(torch.where(torch.isfinite(y), y, 0.0) for y in results)
 
+    if not values(*[tensors[k] for k in floats]):
+        pytest.skip("rows and truth have no derivative")
     points = tuple(tensors[k].double() for k in floats)
     points = tuple(torch.where(torch.isfinite(x), x, 0.25) for x in points)
     moves = tuple(torch.rand(x.shape, dtype=x.dtype, generator=generator) for x in points)
