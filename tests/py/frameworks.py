@@ -307,7 +307,9 @@ class Strict(Row):
     def numpy(self, x):
         if x.dtype != self.xp.bool:
             return np.from_dlpack(x)
-        return np.from_dlpack(self.xp.astype(x, self.xp.uint8)).astype(bool)  # NumPy's had no bool before 1.25
+        return np.from_dlpack(self.xp.astype(x, self.xp.uint8)).astype(
+            bool
+        )  # NumPy's had no bool before 1.25
 
     def dtype(self, x):
         return str(x.dtype).removeprefix("array_api_strict.")
