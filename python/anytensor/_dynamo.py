@@ -116,10 +116,10 @@ def register(dynamo):
     import torch
     import torch.compiler as compiler
 
-    from . import _tree_dynamo
-
     if not hasattr(compiler, "substitute_in_graph"):
         return  # Dynamo before torch 2.6 takes no builtins of ours: the graph breaks around each call
+    from . import _tree_dynamo
+
     compiler.allow_in_graph(_core._promote)
     for name in _core.ops:
         if getattr(_core, name) not in _EQUIVALENTS:

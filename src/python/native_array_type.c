@@ -354,7 +354,8 @@ static PyObject *take_capsule(const pa_state *st, PyObject *capsule, at_dlpack_r
     return result;
 }
 
-/* x.__dlpack__() in the newest form that x knows. A producer from before 2023.12 of the standard has no keywords; one that
+/* x.__dlpack__() in the newest form that x knows. A producer from before 2023.12 of the standard has no keywords, or
+ * says that it does not implement them; one that
  * is asked never to copy has to know what that means. */
 static PyObject *ask_for_capsule(PyObject *x, at_dlpack_rule rule)
 {
@@ -366,7 +367,8 @@ static PyObject *ask_for_capsule(PyObject *x, at_dlpack_rule rule)
     if (method != NULL && none != NULL && keywords != NULL)
         capsule = PyObject_Call(method, none, keywords);
     if (capsule == NULL && method != NULL && rule != AT_DLPACK_SHARE &&
-        PyErr_ExceptionMatches(PyExc_TypeError)) {
+        (PyErr_ExceptionMatches(PyExc_TypeError) ||
+         PyErr_ExceptionMatches(PyExc_NotImplementedError))) {
         PyErr_Clear();
         capsule = PyObject_CallNoArgs(method);
     }

@@ -305,7 +305,11 @@ class Strict(Row):
         return self.xp.asarray(np.array(data, dtype=dtype))
 
     def numpy(self, x):
-        return np.from_dlpack(x)
+        if x.dtype != self.xp.bool:
+            return np.from_dlpack(x)
+        return np.from_dlpack(self.xp.astype(x, self.xp.uint8)).astype(
+            bool
+        )  # NumPy's had no bool before 1.25
 
     def dtype(self, x):
         return str(x.dtype).removeprefix("array_api_strict.")
@@ -383,9 +387,9 @@ class Native(NumPy):
         return self.of_numpy(host, dtype)
 
     def of_numpy(self, host, dtype):
-        carried = dtype == "bool" and installed("numpy") < (1, 25)  # NumPy's DLPack had no bool before
-        x = self.native.from_dlpack(host.astype("uint8") if carried else host)
-        return self.at.astype(x, dtype) if carried or dtype == "bfloat16" else x
+        """NumPy's DLPack had no bool before 1.25: its bytes come in."""
+        x = self.native.from_dlpack(host.view("uint8") if host.dtype == bool else host)
+        return self.at.astype(x, dtype) if dtype in ("bfloat16", "bool") else x
 
     def laid_out(self, data, dtype, layout):
         """Views that NumPy made, imported with their strides; a cast has none."""

@@ -82,3 +82,11 @@ def test_a_scalar_as_like_beside_an_array_is_no_crash(fw):
     assert fw.numpy(at.full((2,), fw.array(1.0, "float32"), like=2.0)).tolist() == [1.0, 1.0]
     assert fw.numpy(at.arange(fw.array(3, "int64"), like=2)).tolist() == [0, 1, 2]
     assert at.zeros(2, like=2.0).tolist() == [0.0, 0.0]
+
+
+def test_a_number_takes_its_fill_and_its_framework_from_an_array(fw):
+    """The model is no array: what a framework does at once for its own is left to the formula."""
+    for value in (2.5, 1.0, 0.0):
+        got = at.full_like(1, fw.array(value, "float32"))
+        assert fw.is_array(got) and fw.dtype(got) == fw.default("i")
+        assert fw.numpy(got).tolist() == int(value)

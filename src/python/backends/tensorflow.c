@@ -725,6 +725,7 @@ static at_status tensorflow_full(at_context *cx, const at_backend *be, const at_
 static at_status tensorflow_full_like(at_context *cx, const at_backend *be, at_array x,
                                       at_array fill_value, at_dtype dtype, at_array *out)
 {
+    if (x.be != be) return AT_DECLINE; /* a number beside a tensor that fills it */
     pa_frame f;
     pa_open(&f);
     at_dtype t = pf_type(&f, x);

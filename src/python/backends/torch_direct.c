@@ -87,6 +87,7 @@ static bool fills(at_dtype t, at_array value)
 at_status pt_full_like(at_context *cx, const at_backend *be, at_array x, at_array fill_value,
                        at_dtype dtype, at_array *out)
 {
+    if (x.be != be) return AT_DECLINE; /* a number beside a tensor that fills it */
     at_dtype t = dtype == AT_NODTYPE ? dtype_of(x) : dtype;
     torch_state *st = state_of(be);
     if (!fills(t, fill_value) || st->dtype[t] == NULL) return AT_DECLINE;

@@ -13,7 +13,7 @@ collect_ignore_glob = [] if importlib.util.find_spec("jax") else ["test_*.py"]
 @pytest.fixture(autouse=True)
 def _as_jax_comes(request):
     """32-bit types, or 64-bit ones where a module says `X64 = True`; put back afterwards."""
-    import jax
+    import jax.export
 
     before = jax.config.jax_enable_x64
     jax.config.update("jax_enable_x64", getattr(request.module, "X64", False))
