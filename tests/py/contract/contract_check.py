@@ -61,6 +61,11 @@ def named_in(got, types):
 def check(fw, call, make=direct, row=None):
     """Makes the call and raises AssertionError with a case to paste unless the oracle says the same."""
     row = row or owner(fw, call)
+    if {v for v in (*call.args, *call.kwargs.values()) if isinstance(v, str)} & {
+        *row.lacks,
+        *(row.host_lacks if row is not fw else ()),
+    }:
+        return  # a dtype of the framework's that NumPy, whose array decides, may not have
     try:
         want = answer(row, call)
     except Refused as refused:
