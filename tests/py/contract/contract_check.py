@@ -61,10 +61,8 @@ def named_in(got, types):
 def check(fw, call, make=direct, row=None):
     """Makes the call and raises AssertionError with a case to paste unless the oracle says the same."""
     row = row or owner(fw, call)
-    if {v for v in (*call.args, *call.kwargs.values()) if isinstance(v, str)} & {
-        *row.lacks,
-        *(row.host_lacks if row is not fw else ()),
-    }:
+    lacks = {*row.lacks, *(row.host_lacks if row is not fw else ())}
+    if lacks & {v for v in (*call.args, *call.kwargs.values()) if isinstance(v, str)}:
         return  # a dtype of the framework's that NumPy, whose array decides, may not have
     try:
         want = answer(row, call)
