@@ -33,6 +33,7 @@ def arguments(name):
     given = {
         "x": X,
         "logits": X,
+        "values": X,
         "segment_ids": IDS,
         "num_segments": 3,
         "partitions": COUNTS,
