@@ -25,9 +25,8 @@ SELECTIONS := torch jax jax_modes tensorflow array_api_strict rest
 export TF_CPP_MIN_LOG_LEVEL := 3
 export JAX_PLATFORMS := cpu
 
-.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests numpy-tests \
-        docs-tests parity coverage test-min \
-        $(addprefix py-tests-,$(SELECTIONS)) $(addprefix min-,$(SELECTIONS))
+.PHONY: help demo test lint format bench clean fuzz fuzz-c fuzz-py aarch64 c-tests c-asan c-tsan c-valgrind py-tests \
+        numpy-tests docs-tests parity coverage test-min $(addprefix py-tests-,$(SELECTIONS)) $(addprefix min-,$(SELECTIONS))
 help:
 	@echo "make demo [BACKENDS=all]   build, run one helper on a real graph on each framework installed"
 	@echo "make test                  C tests (plain, sanitizers, valgrind), Python tests"

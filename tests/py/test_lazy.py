@@ -31,7 +31,7 @@ def dask():
     return framework("dask")
 
 
-@pytest.mark.parametrize("case", some(), ids=str)
+@pytest.mark.parametrize("case", list(some()), ids=str)
 def test_some_cases(dask, case):
     cases.check(dask, case)
 
