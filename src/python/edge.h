@@ -94,8 +94,7 @@ PyObject *pa_native_live(PyObject *module, PyObject *unused);
 /* What the registry has to know of a framework that may be loaded one day. */
 typedef struct pa_framework {
     const char *module;
-    const char *
-        oldest; /* the oldest version that is tested; an older one is refused. pyproject.toml says the same */
+    const char *oldest;     /* an older version is refused; pyproject.toml says the same */
     size_t arrays, symbols; /* offsets of its backends in pa_state */
     /* Resolves everything once and fills be; -1 with an exception that names the framework's version. It may run
      * Python, and so in two threads at once: the registry keeps the first one's and clears the other's. */

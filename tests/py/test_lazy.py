@@ -17,12 +17,12 @@ SELECTION, ROW = "array_api_strict", "dask"
 pytest.importorskip("dask.array")
 
 
-def some(every=24):
-    """Two cases of each function and every 24th: a graph takes milliseconds."""
+def some(most=3):
+    """The first cases of each function: a graph takes milliseconds."""
     seen = {}
-    for k, case in enumerate(cases.ALL):
+    for case in cases.ALL:
         seen[case.op] = seen.get(case.op, 0) + 1
-        if seen[case.op] <= 2 or k % every == 0:
+        if seen[case.op] <= most:
             yield case
 
 

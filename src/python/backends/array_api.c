@@ -549,7 +549,7 @@ at_status px_slice(at_context *cx, const at_backend *be, at_array x, at_dim star
     return pa_finish(&f, cx, be, key == NULL ? NULL : pa_keep(&f, PyObject_GetItem(x.p, key)), out);
 }
 
-/* Truths are counted: the standard multiplies numbers only. */
+/* Truths are counted: the standard multiplies numbers only. dask.array widens the products of small integers. */
 at_status px_matmul(at_context *cx, const at_backend *be, at_array x, at_array y, at_array *out)
 {
     pa_frame f;
@@ -558,7 +558,7 @@ at_status px_matmul(at_context *cx, const at_backend *be, at_array x, at_array y
     PyObject *a = t == as ? x.p : px_cast(&f, be, x.p, as);
     PyObject *b = t == as ? y.p : px_cast(&f, be, y.p, as);
     PyObject *z = pa_call(&f, FN(&f, be, matmul), a, b);
-    return pa_finish(&f, cx, be, t == as ? z : px_cast(&f, be, z, t), out);
+    return pa_finish(&f, cx, be, px_cast(&f, be, z, t), out);
 }
 
 /* A list of the arrays, flat ones without an axis. */

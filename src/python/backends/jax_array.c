@@ -191,7 +191,12 @@ static PyObject *sharding_like(pa_frame *f, const jax_state *st, at_array like, 
     if (committed != Py_True) return Py_None;
     PyObject *sharding = pa_keep(f, PyObject_GetAttr(like.p, CONSTANT(st, sharding)));
     if (sharding == NULL || holds_shape(sharding, shape)) return sharding;
-    PyObject *mesh = pa_keep(f, PyObject_GetAttr(sharding, CONSTANT(st, mesh)));
+    PyObject *mesh = PyObject_GetAttr(sharding, CONSTANT(st, mesh));
+    if (mesh == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) { /* of pmap, in older JAX */
+        PyErr_Clear();
+        return Py_None;
+    }
+    pa_keep(f, mesh);
     return pa_call(f, st->fn[FN_NamedSharding], mesh,
                    pa_call(f, st->fn[FN_PartitionSpec], CONSTANT(st, empty)));
 }

@@ -257,7 +257,7 @@ CALLS = {**SEGMENT_CALLS, **PLAIN_CALLS}
 # Longer than its counts: NumPy, which reads them, refuses it; JAX fills the tail (SEMANTICS 9).
 REFUSED_BY_NUMPY = {"partition-1"}
 # A range of an exported length with a fractional step: JAX's own arange refuses it.
-REFUSED_BY_EXPORT = {"construct-14"}
+REFUSED_BY_EXPORT = {"construct-15"}
 
 
 def covered():

@@ -212,7 +212,10 @@ def test_like_on_a_mesh_of_two_axes(devices):
 
 def test_a_result_of_pmap_is_a_model_too(devices):
     x = jax.pmap(lambda v: v + 1)(jnp.ones((8, 3)))
-    assert at.zeros_like(x).devices() == at.zeros(3, like=x).devices() == x.devices()
+    assert at.zeros_like(x).devices() == x.devices()
+    if hasattr(x.sharding, "mesh"):  # in older JAX nothing tells how to replicate on its devices
+        assert at.zeros(3, like=x).devices() == x.devices()
+    assert at.zeros(3, like=x).shape == (3,)
 
 
 def test_under_jit_a_sharding_passes_through(mesh):
@@ -225,6 +228,7 @@ def test_under_jit_a_sharding_passes_through(mesh):
     assert pinned.sharding.is_equivalent_to(on(mesh, "e"), 2)
 
 
+@pytest.mark.skipif(not hasattr(jax.sharding, "AxisType"), reason="explicit axes, from JAX 0.6 on")
 def test_a_mesh_of_explicit_axes(devices):
     """Elementwise work carries the axes in the type; a scatter over a split axis is refused by JAX, as its own is."""
     mesh = jax.make_mesh((8,), ("e",), axis_types=(jax.sharding.AxisType.Explicit,))

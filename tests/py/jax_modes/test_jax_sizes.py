@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from frameworks import installed
 
 import anytensor as at
 
@@ -112,6 +113,8 @@ def test_a_repeat_of_traced_counts_without_a_total_is_jaxs_own_error():
 
 @pytest.mark.parametrize("name", ["torch", "tensorflow"])
 def test_sizes_of_another_framework_are_refused(name):
+    if name == "tensorflow" and installed(name) < (2, 14):
+        pytest.skip("its bfloat16 takes the name from ml_dtypes', and JAX then knows none")
     module = pytest.importorskip(name)
     size = module.tensor(3) if name == "torch" else module.constant(3)
     try:
