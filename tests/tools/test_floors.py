@@ -31,3 +31,7 @@ def test_each_dependency_is_tested_at_its_floor():
     line = re.search(r"^dependencies = \[(.*)\]", PROJECT, re.M)[1]
     for name, floor in re.findall(r'"([\w-]+)>=([\d.]+)"', line):
         assert same(MIN[name], floor), name
+
+
+def test_what_checks_types_is_tested_at_its_floor():
+    assert same(MIN["beartype"], re.search(r'^typecheck = \["beartype>=([\d.]+)"\]', PROJECT, re.M)[1])
