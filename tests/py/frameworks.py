@@ -54,6 +54,9 @@ def needs(name, version, why):
     return pytest.mark.skipif(installed(name) < numbers(version), reason=f"{why}, from {name} {version} on")
 
 
+COMPILES = needs("torch", "2.6", "Dynamo and torch.export take builtins into their graphs")
+
+
 def numpy_dtype(name):
     """NumPy's dtype of a name; bfloat16 is ml_dtypes'."""
     if name != "bfloat16":

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from frameworks import installed
 
 import anytensor as at
 from anytensor import lengths as L
@@ -97,8 +98,8 @@ def test_jax_and_torch_compile_them(fw):
         "jax32": lambda: __import__("jax").jit(f),
         "tensorflow": lambda: __import__("tensorflow").function(f, autograph=False),
     }
-    if fw.name not in compiled:
-        pytest.skip("nothing compiles")
+    if fw.name not in compiled or (fw.name == "torch" and installed("torch") < (2, 6)):
+        pytest.skip("nothing compiles; torch in one graph, from 2.6 on")
     given = [fw.array(one, "int64") for one in ([0, 1, 0, 2], [2, 5, 3], [2, 0, 2])]
     for got, want in zip(compiled[fw.name]()(*given), f(*given), strict=True):
         assert fw.numpy(got).tolist() == fw.numpy(want).tolist()

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from frameworks import COMPILES
 
 import anytensor as at
 
@@ -246,6 +247,7 @@ def test_asyncio_tasks_have_their_own(peer, x):
 
 
 @pytest.mark.slow
+@COMPILES
 def test_dynamo_takes_the_scope_and_the_decorator_in_one_graph(torch):
     @at.promote_options(copy=True)
     def decorated(x):
@@ -266,6 +268,7 @@ def test_dynamo_takes_the_scope_and_the_decorator_in_one_graph(torch):
 
 
 @pytest.mark.slow
+@COMPILES
 def test_dynamo_takes_align_arrays_in_one_graph(torch):
     def f(x):
         a, none, b = at.align_arrays(x, None, 2.0)

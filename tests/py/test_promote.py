@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from frameworks import COMPILES
 
 import anytensor as at
 
@@ -374,6 +375,7 @@ def test_tensorflow_traces_through_the_decorators(xla):
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
+@COMPILES
 def test_dynamo_inlines_the_decorators(torch, dynamic):
     torch._dynamo.reset()
     x, ids = torch.arange(1.0, 5.0), torch.tensor([0, 1, 2, 2])
@@ -394,6 +396,7 @@ def test_dynamo_inlines_the_decorators(torch, dynamic):
     assert y.grad.tolist() == [1.0] * 4
 
 
+@COMPILES
 def test_torch_export_and_make_fx_go_through_the_decorators(torch):
     from torch.fx.experimental.proxy_tensor import make_fx
 

@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 import pytest
-from frameworks import FOUND
+from frameworks import COMPILES, FOUND
 
 import anytensor as at
 
@@ -294,6 +294,7 @@ def test_the_hook_wraps_nothing_that_a_compiler_has_to_read():
 
 
 @NEEDS_TORCH
+@COMPILES
 def test_checks_step_aside_while_torch_traces(name):
     run(
         program(

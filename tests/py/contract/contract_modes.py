@@ -9,7 +9,7 @@ import copy
 from dataclasses import dataclass, replace
 
 from case import A, build, operands
-from frameworks import FOUND, framework
+from frameworks import FOUND, framework, installed
 
 import anytensor as at
 
@@ -110,4 +110,8 @@ MODES = {
     "graph": Mode("tensorflow", tf_function, 8, (NEVER_READS, ("runs_later", True))),
     "xla": Mode("tensorflow", tf_xla, 3, (NEVER_READS, FILLS)),
 }
-FOUND_MODES = [name for name, mode in MODES.items() if mode.row in FOUND]
+FOUND_MODES = [
+    name
+    for name, mode in MODES.items()
+    if mode.row in FOUND and (name != "compile" or installed("torch") >= (2, 6))  # frameworks.COMPILES
+]

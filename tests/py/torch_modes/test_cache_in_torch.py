@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 import torch
+from frameworks import COMPILES
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import anytensor as at
@@ -64,6 +65,7 @@ def also(x, ids, parts):
 
 @pytest.mark.parametrize("on", [False, True], ids=["off", "on"])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@COMPILES
 def test_dynamo_takes_every_call_in_one_graph_and_none_has_an_effect(backend, on):
     want = [0.0, 5.5, 7.25, 8.25]
     if on:
@@ -79,6 +81,7 @@ def test_dynamo_takes_every_call_in_one_graph_and_none_has_an_effect(backend, on
     assert also(X, IDS, PARTS).tolist() != want  # run by Python it finds what it has stored
 
 
+@COMPILES
 def test_an_item_of_the_cache_is_a_key_error_under_dynamo():
     def f(x):
         try:
@@ -91,6 +94,7 @@ def test_an_item_of_the_cache_is_a_key_error_under_dynamo():
     assert torch.compile(f, fullgraph=True, backend="eager")(X).tolist() == (X + 1).tolist()
 
 
+@COMPILES
 def test_gradients_go_through_a_cached_function():
     x = X.clone().requires_grad_()
     torch.compile(decorated, fullgraph=True, backend="aot_eager")(x, IDS, PARTS).sum().backward()
@@ -99,6 +103,7 @@ def test_gradients_go_through_a_cached_function():
     assert torch.allclose(x.grad, y.grad)
 
 
+@COMPILES
 def test_strict_export_takes_a_cached_function():
     class Model(torch.nn.Module):
         def forward(self, x, ids, parts):
@@ -125,6 +130,7 @@ def test_stacked_layers_share_structure_inside_one_make_fx(mode):
     assert graph(X, other).tolist() == two_layers(X, other, []).tolist()
 
 
+@COMPILES
 def test_stacked_layers_share_structure_inside_one_export():
     made = []
 
@@ -140,6 +146,7 @@ def test_stacked_layers_share_structure_inside_one_export():
     assert program.module()(X, other).tolist() == two_layers(X, other, []).tolist()
 
 
+@COMPILES
 def test_partition_functions_export_with_the_cache_on():
     class Model(torch.nn.Module):
         def forward(self, x, parts):
