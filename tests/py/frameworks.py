@@ -85,6 +85,7 @@ class Row:
     host_lacks = (
         () if importlib.util.find_spec("ml_dtypes") else ("bfloat16",)
     )  # dtypes of NumPy's beside its arrays
+    leaks = False  # whether its own calls leave memory behind, so that ours cannot be seen to leave none
     layouts = ()  # of LAYOUTS, those that its arrays may have
     subclass = None  # makes an array of a subclass of the framework's array, where it has such
 
@@ -266,6 +267,10 @@ class TensorFlow(Row):
         self.errors = (self.tf.errors.OpError,)
         self.shape_error = (self.tf.errors.OpError, ValueError)
 
+        if installed("tensorflow") < (2, 14):  # its bfloat16 is not ml_dtypes'
+            self.host_lacks = ("bfloat16",)
+        self.leaks = installed("tensorflow") < (2, 16)  # each of its own calls left a block of memory behind
+
     def array(self, data, dtype):
         if dtype == "bfloat16":  # before 2.14 its NumPy type is not ml_dtypes'
             return self.tf.cast(np.array(data, np.float32), self.tf.bfloat16)
@@ -308,11 +313,7 @@ class Strict(Row):
         return self.xp.asarray(np.array(data, dtype=dtype))
 
     def numpy(self, x):
-        if x.dtype != self.xp.bool:
-            return np.from_dlpack(x)
-        return np.from_dlpack(self.xp.astype(x, self.xp.uint8)).astype(
-            bool
-        )  # NumPy's had no bool before 1.25
+        return np.asarray(x.to_device(self.xp.Device("CPU_DEVICE")))
 
     def dtype(self, x):
         return str(x.dtype).removeprefix("array_api_strict.")
@@ -390,7 +391,9 @@ class Native(NumPy):
         return self.of_numpy(host, dtype)
 
     def of_numpy(self, host, dtype):
-        """NumPy's DLPack had no bool before 1.25: its bytes come in."""
+        """NumPy's DLPack had no bool before 1.25: its bytes come in. Before 2.1, no read-only memory: a copy does."""
+        if installed("numpy") < (2, 1) and not host.flags.writeable:
+            host = host.copy()
         x = self.native.from_dlpack(host.view("uint8") if host.dtype == bool else host)
         return self.at.astype(x, dtype) if dtype in ("bfloat16", "bool") else x
 

@@ -615,6 +615,8 @@ def test_cycles_through_the_cache_are_collected():
 
 
 def test_calls_leave_no_references_behind(fw):
+    if fw.leaks:
+        pytest.skip("the framework's own calls leave memory behind")
     parts, other = fw.array([2, 1], "int64"), fw.array([2.0], "float32")
     extra, value = (1, "a"), [other]
 

@@ -424,6 +424,8 @@ def fails(call, error):
 
 
 def test_calls_leave_no_references_behind(fw):
+    if fw.leaks:
+        pytest.skip("the framework's own calls leave memory behind")
     x, ids, mask = fw.array([1.0], "float32"), fw.array([0], "int64"), fw.array([1], "int64")
     size, host = fw.array(3, "int64"), np.ones(1)
     refused = at.promote_scalars("x", fallback="nonsense")(pair)

@@ -13,7 +13,7 @@ import sys
 import textwrap
 
 import pytest
-from frameworks import COMPILES, FOUND
+from frameworks import COMPILES, FOUND, needs
 
 import anytensor as at
 
@@ -269,6 +269,7 @@ def test_every_function_of_the_table_has_a_checked_one():
     assert functions == set(at._core.ops) - {"align_arrays"}
 
 
+@needs("jaxtyping", "0.3", "an import hook that leaves functions alone that ask for it")
 def test_the_hook_wraps_nothing_that_a_compiler_has_to_read():
     """Public Python functions and methods are as they were written: Dynamo cannot see through jaxtyping's wrappers."""
     run(
