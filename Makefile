@@ -93,11 +93,11 @@ c-asan: $(VENV)/.dev | build
 	$(call ctest,$@,-DANYTENSOR_SANITIZE=ON -DANYTENSOR_TESTS_VALGRIND=OFF)
 c-tsan: $(VENV)/.dev | build
 	$(call ctest,$@,-DANYTENSOR_SANITIZE=thread -DANYTENSOR_TESTS_VALGRIND=OFF)
-# Hostile input and the plans of large folds have other guards (pages that cannot be touched, sanitizers) and take
+# Hostile input, the plans of large folds and large softmaxes have other guards (pages that cannot be touched, sanitizers) and take
 # valgrind minutes.
 ifneq ($(shell command -v valgrind 2>/dev/null),)
 c-valgrind: $(VENV)/.dev | build
-	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF "-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes",-E 'hostile|plans')
+	$(call ctest,$@,-DANYTENSOR_TESTS_VALGRIND=OFF "-DCMAKE_TEST_LAUNCHER=valgrind;-q;--error-exitcode=99;--leak-check=full;--child-silent-after-fork=yes",-E 'hostile|plans|test_softmax')
 else
 c-valgrind: | build
 	@echo "c-valgrind: valgrind is not installed, left out" | tee build/summary.$@

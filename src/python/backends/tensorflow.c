@@ -733,7 +733,9 @@ static at_status tensorflow_full_like(at_context *cx, const at_backend *be, at_a
     if ((value != 0 && value != 1) || signbit(value) || (dtype != AT_NODTYPE && dtype != t))
         return AT_DECLINE;
     PyObject *a = pf_tensor(&f, be, x.p);
+    PyObject *context = pf_enter_device(&f, be, pf_device_of(&f, be, x));
     PyObject *y = value == 0 ? pf_call(&f, be, zeros_like, a) : pf_call(&f, be, ones_like, a);
+    pf_leave_device(&f, be, context);
     return pa_finish(&f, cx, be, y, out);
 }
 
